@@ -1,0 +1,1 @@
+"""The reference plugin: ATOM's entry points, switches and module paths, without its kernels."""

@@ -1,0 +1,1 @@
+"""Model classes, by architecture."""

@@ -1,0 +1,1 @@
+"""What plugs into a serving framework; one subpackage per framework."""
