@@ -1,0 +1,1 @@
+"""One module per finding code: takes uses and host, yields findings."""

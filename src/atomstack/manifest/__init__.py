@@ -1,0 +1,1 @@
+"""Fleets of GPUs: YAML files, validated and rendered to values for bake."""
