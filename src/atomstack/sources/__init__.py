@@ -17,8 +17,8 @@ def open_source(spec: str, *, package: str | None = None, cache: Path | None = N
     """The package that `spec` means; `package` chooses among several top-level packages.
 
     `cache` is the folder for what came from the index (default `$ATOMSTACK_CACHE`, else
-    `$XDG_CACHE_HOME/atomstack`, else `~/.cache/atomstack`). Raises UsageError for a spec or package that makes no
-    sense, CannotCheckError where the source cannot be had.
+    `$XDG_CACHE_HOME/atomstack`, else `~/.cache/atomstack`). Raises UsageError for a spec or package that
+    makes no sense, CannotCheckError where the source cannot be had.
     """
     if spec.startswith("installed:"):
         from atomstack.sources.installed import open_installed
@@ -40,9 +40,7 @@ def open_source(spec: str, *, package: str | None = None, cache: Path | None = N
         raise CannotCheckError(f"{spec}: neither a folder nor a regular file; expected {_FORMS}")
     if "/" in spec or spec.endswith((".whl", ".gz", ".zip")):
         raise CannotCheckError(f"{spec}: no such file or folder")
-    from atomstack.sources.index import open_index
-
-    return open_index(spec, package=package, cache=cache)
+    raise UsageError(f"{spec}: expected {_FORMS}")
 
 
 def _open_archive(path: Path, package: str | None) -> SourceTree:

@@ -11,7 +11,8 @@ from atomstack.sources.layout import package_tree
 
 def open_directory(path: Path, *, package: str | None) -> PackageTree:
     """The package in `path`. Files are listed now and read when asked for."""
-    path = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the link whose name is the package's
+    # Not resolve(): where the folder is a link, the link's name is the package's.
+    path = Path(os.path.abspath(path))
     itself = package in (None, path.name) and path.name.isidentifier()
     if itself and (path / "__init__.py").is_file():
         return _as_package(path, path.name)
@@ -30,7 +31,7 @@ def _as_package(path: Path, name: str) -> PackageTree:
 
 
 class DirectoryFiles:
-    """Files below `root`; links that lead out of `boundary` are not followed, nothing but regular files is opened."""
+    """Files below `root`. Links out of `boundary` are not followed; only regular files are opened."""
 
     def __init__(self, root: Path, boundary: Path) -> None:
         self._root = str(root)
@@ -40,7 +41,8 @@ class DirectoryFiles:
 
     def top(self, folder: str) -> tuple[set[str], set[str]]:
         """See Files."""
-        folders, names = set(), set()
+        folders: set[str] = set()
+        names: set[str] = set()
         for entry in _entries(os.path.join(self._root, folder)):
             (folders if _is_folder(entry) else names).add(entry.name)
         return folders, names
@@ -50,7 +52,7 @@ class DirectoryFiles:
         return os.path.lexists(os.path.join(self._root, path))
 
     def under(self, folder: str) -> list[str]:
-        """See Files. A folder that may not be entered is listed as its `__init__.py`, which then is unreadable."""
+        """See Files. A folder that may not be entered is listed as its `__init__.py`, which is unreadable."""
         found: list[str] = []
         followed: set[str] = set()
         count = 0

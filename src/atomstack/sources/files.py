@@ -1,4 +1,4 @@
-"""What every kind of source shares: which names matter, how much is read, and a package cut out of a set of files."""
+"""What every kind of source shares: bounds, names that matter, a package cut out of a set of files."""
 
 import hashlib
 import posixpath
@@ -34,15 +34,16 @@ def is_metadata(path: str) -> bool:
 
 
 def member_name(name: str, origin: str) -> str:
-    """The normal form of an archive member's name: relative, no `.` parts; refuses one that leaves the archive."""
+    """An archive member's name in normal form; refuses one that leaves the archive."""
     if len(name) > NAME_LIMIT:
         raise CannotCheckError(
-            f"{origin}: a member's name has {len(name)} characters ({shown(name[:60])}…), more than {NAME_LIMIT}"
+            f"{origin}: the name of member {shown(name[:60])}… has {len(name)} characters, "
+            f"more than {NAME_LIMIT}"
         )
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts:
         raise CannotCheckError(
-            f"{origin}: member {shown(name)} would leave the archive's folder; refused, nothing of it was read"
+            f"{origin}: member {shown(name)} would leave the archive's folder: the archive is refused"
         )
     return "/".join(parts)
 
@@ -112,8 +113,7 @@ class ListedFiles:
 class PackageTree:
     """One package of a set of files: the SourceTree of every kind.
 
-    `holder` is the folder of the set that holds the package: "" or "src/". `provenance` says in words what was
-    read and how it was verified, where there is something to say.
+    `holder` is the folder of the set that holds the package: "" or "src/".
     """
 
     package: str

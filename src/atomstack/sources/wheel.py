@@ -6,7 +6,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from atomstack.errors import CannotCheckError
 from atomstack.sources.files import PackageTree
-from atomstack.sources.layout import Metadata, package_tree
+from atomstack.sources.layout import package_tree
 from atomstack.sources.zips import FileBlob, list_zip, wheel_files
 
 

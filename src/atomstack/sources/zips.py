@@ -1,6 +1,7 @@
 """Members of a zip file, read one by one into memory, from anything that gives bytes at an offset."""
 
 import io
+import itertools
 import os
 import stat
 import struct
@@ -39,7 +40,7 @@ _MALFORMED = (
 
 
 class Blob(Protocol):
-    """Bytes that can be read from anywhere: a file on disk, or one on a server that answers range requests."""
+    """Bytes that can be read anywhere: a file on disk, or on a server that answers range requests."""
 
     size: int
 
@@ -70,9 +71,9 @@ class Member:
 
 
 def list_zip(blob: Blob, origin: str) -> dict[str, Member]:
-    """The source and metadata members by name, from the central directory alone; of two of one name the last counts."""
+    """Source and metadata members by name, from the central directory alone; of one name the last counts."""
     try:
-        with zipfile.ZipFile(_Reader(blob)) as archive:  # type: ignore[arg-type]  # read, seek and tell are all it uses
+        with zipfile.ZipFile(_Reader(blob)) as archive:
             infos = archive.infolist()
             start = archive.start_dir
     except _MALFORMED as error:
@@ -82,7 +83,7 @@ def list_zip(blob: Blob, origin: str) -> dict[str, Member]:
     if len(infos) > COUNT_LIMIT:
         raise CannotCheckError(f"{origin}: {len(infos):,} members, more than {COUNT_LIMIT:,}")
     offsets = sorted({info.header_offset for info in infos} | {start})
-    following = dict(zip(offsets, offsets[1:], strict=False))
+    following = dict(itertools.pairwise(offsets))
     found: dict[str, Member] = {}
     for info in infos:
         name = shown(member_name(info.filename, origin))
@@ -128,7 +129,7 @@ def _readable(name: str, info: zipfile.ZipInfo) -> str | None:
         return "encrypted"
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return f"compressed by method {info.compress_type}; only stored and deflated members are read"
-    # Deflate never grows its input by more than a few bytes per block, so a larger compressed size is a lie too.
+    # Deflate never grows its input by more than a few bytes per block: a far larger size is a lie.
     if max(info.file_size, info.compress_size // 2) > FILE_LIMIT:
         return f"{info.file_size:,} bytes, more than the {FILE_LIMIT:,} that are read of one file"
     return None
@@ -153,7 +154,7 @@ def read_member(blob: Blob, name: str, info: zipfile.ZipInfo) -> bytes:
     content = packed
     if info.compress_type == zipfile.ZIP_DEFLATED:
         try:
-            # One byte more than declared is enough to see that the size is a lie; a bomb is not unpacked further.
+            # One byte more than declared shows that the size is a lie; a bomb is not unpacked further.
             content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, info.file_size + 1)
         except zlib.error as error:
             raise UnreadableError(name, f"its compressed data is damaged ({error})") from None
