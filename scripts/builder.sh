@@ -63,7 +63,7 @@ pids_of() {
 
 # apt with the machine's own proxies and credentials, and a sources list, lists and cache of ours.
 forky_apt() {
-	apt-get -qq -o APT::Sandbox::User=root -o Dir::Etc::sourcelist="$dir/tmp/forky.sources" -o Dir::Etc::sourceparts=- \
+	apt-get -qq -o APT::Sandbox::User=root -o Dir::Etc::sourcelist="$dir/tmp/forky.list" -o Dir::Etc::sourceparts=- \
 		-o Dir::State::lists="$dir/tmp/lists" -o Dir::Cache="$dir/tmp/cache" "$@"
 }
 
@@ -82,27 +82,11 @@ install_commands() {
 # dockerd, docker and buildx from Debian forky (bookworm has no buildx; these need only libc6 >= 2.34), unpacked, not installed.
 fetch_docker() {
 	[[ -d $root ]] && return
-	local uri mirror entry keyring
 	mkdir -p "$dir"
 	rm -rf "$dir/tmp" # half a download of an earlier run
 	mkdir -p "$dir/tmp"/{lists/partial,cache/archives/partial,debs,root}
-
-	# Which mirror serves Debian itself is asked of apt: it reads .list, .sources, mirror lists and the rest.
-	uri=$(cd "$dir/tmp" && apt-get download --print-uris base-files 2>/dev/null) ||
-		uri=$(apt-get -qq update && cd "$dir/tmp" && apt-get download --print-uris base-files)
-	mirror=${uri%%/pool/*} mirror=${mirror#\'}
-	# shellcheck disable=SC2016 # apt's variables, not the shell's
-	entry=$(apt-get indextargets --format '$(SITE) $(SOURCESENTRY)' 'Created-By: Packages' |
-		awk -v site="$mirror" '$1 == site || $1 == site "/" { sub(/:[0-9]+$/, "", $2); print $2; exit }')
-	keyring=$(grep -ihoE 'signed-by *[:=] *"?/[^] ,"]+' "${entry:-/dev/null}" | head -n 1 | grep -oE '/.*') || true
-	cat >"$dir/tmp/forky.sources" <<-SOURCES
-		Types: deb
-		URIs: ${mirror:?apt names no mirror for Debian itself}
-		Suites: forky
-		Components: main
-		${keyring:+Signed-By: $keyring}
-	SOURCES
-
+	"$(dirname "$0")/debian-sources.sh" forky | grep ' forky main$' >"$dir/tmp/forky.list" ||
+		die "apt-get indextargets names no mirror of Debian here; see /etc/apt/sources.list.d"
 	say "fetching docker.io, docker-cli and docker-buildx (42 MB) of Debian forky"
 	forky_apt update
 	(cd "$dir/tmp/debs" && forky_apt download docker.io docker-cli docker-buildx)
@@ -144,10 +128,7 @@ start_ours() {
 	install_commands
 	fetch_docker
 	# Here a containerd of ours may still run whose dockerd was killed: it is kept, and the new dockerd tidies up its containers.
-	if [[ -z $(pids_of containerd) ]]; then
-		unmount_run
-		rm -rf --one-file-system "$run"
-	fi
+	[[ -n $(pids_of containerd) ]] || stop_ours
 	mkdir -p "$run" "$dir/data"
 	rm -f "$run/docker.pid" "$socket"
 	network_up
@@ -172,6 +153,7 @@ start_ours() {
 		--data-root "$dir/data/docker" --exec-root "$run/docker" --pidfile "$run/docker.pid" \
 		--bridge "$bridge" --iptables=false --ip6tables=false
 
+	say "starting dockerd (log: $dir/dockerd.log)"
 	local second
 	for second in {1..60}; do
 		ours_answers && return
