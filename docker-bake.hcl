@@ -462,7 +462,7 @@ function "tag" {
 
 function "pin" {
   params = [from, ref, resolved, release, id, shipped]
-  result = { source = from, ref = ref, resolved = resolved, version = release, id = id, ships = shipped }
+  result = { source = from, ref = ref, resolved = resolved == "" && shipped ? "unlocked" : resolved, version = release, id = id, ships = shipped }
 }
 
 function "git_pin" {
@@ -524,11 +524,11 @@ function "stack_labels" {
       "atomstack.unlocked" = join(" ", unlocked_pins())
       "atom.source"        = ATOM_REPO == "in-tree" ? "reference" : "upstream"
     },
-    { for name, c in components() : "atomstack.${name}.source" => c.source },
-    { for name, c in components() : "atomstack.${name}.ref" => c.ref },
-    { for name, c in components() : "atomstack.${name}.resolved" => c.resolved },
-    { for name, c in components() : "atomstack.${name}.version" => c.version },
-    { for name, c in components() : "atomstack.${name}.id" => c.id },
+    { for name, c in components() : "atomstack.${name}.source" => c.source if c.ships },
+    { for name, c in components() : "atomstack.${name}.ref" => c.ref if c.ships && c.ref != "" },
+    { for name, c in components() : "atomstack.${name}.resolved" => c.resolved if c.ships },
+    { for name, c in components() : "atomstack.${name}.version" => c.version if c.ships && c.version != "" },
+    { for name, c in components() : "atomstack.${name}.id" => c.id if c.ships },
     { for name, c in components() : "atomstack.${name}.ships" => c.ships ? "true" : "false" },
   )
 }
@@ -590,7 +590,6 @@ target "gate" {
   args = {
     MANIFEST      = MANIFEST
     MANIFEST_HASH = fleet().hash
-    RECIPES       = jsonencode(ATOMSTACK_LOCK.recipes)
   }
   output = ["type=cacheonly"]
 }
@@ -737,10 +736,7 @@ target "atom-vllm" {
     report  = "target:gate-report"
     tool    = "target:gate-tool"
   }
-  args = {
-    PLUGIN     = fleet().plugin
-    STACK_JSON = stack_json()
-  }
+  args        = { STACK_JSON = stack_json() }
   tags        = [tag("atom-vllm", stack_id())]
   labels      = stack_labels()
   annotations = annotations(stack_labels())

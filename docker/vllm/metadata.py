@@ -1,0 +1,18 @@
+"""Give the environment a distribution named vllm: metadata only, for a vLLM that is installed under another name.
+
+`vllm serve` asks importlib.metadata for the version of `vllm`. Usage: metadata.py DISTRIBUTION VERSION
+"""
+
+import pathlib
+import sys
+import sysconfig
+
+distribution, version = sys.argv[1:]
+folder = pathlib.Path(sysconfig.get_path("purelib"), f"vllm-{version}.dist-info")
+folder.mkdir()
+(folder / "METADATA").write_text(
+    f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n"
+    f"Summary: Metadata only: the package vllm here was installed by the distribution {distribution} {version}\n"
+)
+(folder / "INSTALLER").write_text("atomstack\n")
+(folder / "RECORD").write_text("".join(f"{folder.name}/{name},,\n" for name in ("INSTALLER", "METADATA", "RECORD")))
