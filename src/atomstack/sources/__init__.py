@@ -40,7 +40,9 @@ def open_source(spec: str, *, package: str | None = None, cache: Path | None = N
         raise CannotCheckError(f"{spec}: neither a folder nor a regular file; expected {_FORMS}")
     if "/" in spec or spec.endswith((".whl", ".gz", ".zip")):
         raise CannotCheckError(f"{spec}: no such file or folder")
-    raise UsageError(f"{spec}: expected {_FORMS}")
+    from atomstack.sources.index import open_index
+
+    return open_index(spec, package=package, cache=cache)
 
 
 def _open_archive(path: Path, package: str | None) -> SourceTree:

@@ -48,6 +48,10 @@ class Blob(Protocol):
         """At most `length` bytes from `offset`; fewer only where the end is."""
 
 
+class DamagedError(UnreadableError):
+    """A member is not what the archive says of it, perhaps since it was damaged on its way here."""
+
+
 class FileBlob:
     """A file on disk. It is opened for each read, so that nothing has to be closed."""
 
@@ -88,9 +92,18 @@ def list_zip(blob: Blob, origin: str) -> dict[str, Member]:
     for info in infos:
         name = shown(member_name(info.filename, origin))
         if not info.is_dir() and (is_source(name) or is_metadata(_installed_name(name))):
-            found[name] = Member(info, following.get(info.header_offset, start))
+            # The local header may have a longer extra field than the directory's; then the rest is asked for.
+            most = (
+                info.header_offset + _LOCAL_HEADER.size + 2 * len(info.filename) + 1024 + info.compress_size
+            )
+            found[name] = Member(info, min(following.get(info.header_offset, start), most))
     check_total(
-        [(name, m.info.file_size) for name, m in found.items() if _readable(name, m.info) is None], origin
+        [
+            (name, max(m.info.file_size, m.info.compress_size))
+            for name, m in found.items()
+            if _readable(name, m.info) is None
+        ],
+        origin,
     )
     return found
 
@@ -146,7 +159,7 @@ def read_member(blob: Blob, name: str, info: zipfile.ZipInfo) -> bytes:
         raise UnreadableError(name, reason)
     header = blob.read_at(info.header_offset, _LOCAL_HEADER.size)
     if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
-        raise UnreadableError(name, "no member where the zip file's directory says it is")
+        raise DamagedError(name, "no member where the zip file's directory says it is")
     _, name_length, extra_length = _LOCAL_HEADER.unpack(header)
     packed = blob.read_at(
         info.header_offset + _LOCAL_HEADER.size + name_length + extra_length, info.compress_size
@@ -157,12 +170,12 @@ def read_member(blob: Blob, name: str, info: zipfile.ZipInfo) -> bytes:
             # One byte more than declared shows that the size is a lie; a bomb is not unpacked further.
             content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, info.file_size + 1)
         except zlib.error as error:
-            raise UnreadableError(name, f"its compressed data is damaged ({error})") from None
+            raise DamagedError(name, f"its compressed data is damaged ({error})") from None
     if len(content) != info.file_size:
         more = "more" if len(content) > info.file_size else "fewer"
-        raise UnreadableError(name, f"unpacks to {more} bytes than the {info.file_size:,} that are declared")
+        raise DamagedError(name, f"unpacks to {more} bytes than the {info.file_size:,} that are declared")
     if zlib.crc32(content) != info.CRC:
-        raise UnreadableError(name, "its content does not match its CRC-32")
+        raise DamagedError(name, "its content does not match its CRC-32")
     return content
 
 
