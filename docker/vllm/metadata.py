@@ -15,4 +15,6 @@ folder.mkdir()
     f"Summary: Metadata only: the package vllm here was installed by the distribution {distribution} {version}\n"
 )
 (folder / "INSTALLER").write_text("atomstack\n")
-(folder / "RECORD").write_text("".join(f"{folder.name}/{name},,\n" for name in ("INSTALLER", "METADATA", "RECORD")))
+(folder / "RECORD").write_text(
+    "".join(f"{folder.name}/{name},,\n" for name in ("INSTALLER", "METADATA", "RECORD"))
+)

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# docker buildx bake, with what this machine has to say: which builder, which certificate authorities and package index
+# its RUN steps need and, for MANIFEST=portable, the root filesystem and the torch wheel. Arguments go to bake.
+#
+# A person with Docker and a network needs none of this: `docker buildx bake atom-vllm` is the same build.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+mkdir -p .build
+allow=()
+
+# RUN steps trust what pip trusts here.
+CA_BUNDLE=${CA_BUNDLE-${PIP_CERT:-${SSL_CERT_FILE:-}}}
+[[ -z $CA_BUNDLE || -f $CA_BUNDLE ]] || {
+	echo "bake.sh: CA_BUNDLE=$CA_BUNDLE: no such file" >&2
+	exit 2
+}
+[[ -z $CA_BUNDLE ]] || allow+=(--allow="fs.read=$CA_BUNDLE")
+
+# Of pip's configuration what says where packages come from; paths of this machine mean nothing inside a RUN.
+if [[ -z ${PIP_CONF+set} ]]; then
+	PIP_CONF=$PWD/.build/pip.conf
+	.venv/bin/pip config list | .venv/bin/python scripts/pip_conf.py >"$PIP_CONF"
+	[[ -s $PIP_CONF ]] || PIP_CONF=
+fi
+[[ -z $PIP_CONF ]] || allow+=(--allow="fs.read=$PIP_CONF")
+
+if [[ ${MANIFEST:-instinct} == portable ]]; then
+	mapfile -t packages < <(.venv/bin/atomstack manifest show portable --field rootfs.packages && .venv/bin/atomstack manifest show portable --field toolchain)
+	scripts/rootfs.sh .build/rootfs "$(.venv/bin/atomstack manifest show portable --field rootfs.suite)" "${packages[@]}"
+	PORTABLE_ROOTFS=$(cat .build/rootfs/rootfs.id)
+
+	# pip knows whether the locked torch wheel lies in a folder of this machine (find-links). Else BuildKit fetches it by its URL.
+	if [[ -z ${TORCH_WHEEL_DIR+set} ]]; then
+		torch=$(.venv/bin/python -c 'import json; print(json.load(open("docker-bake.override.json"))["variable"]["ATOMSTACK_LOCK"]["default"]["wheels"]["torch"]["version"])')
+		if [[ -e .build/torch/torch-$torch.found ]] ||
+			{ mkdir -p .build/torch && .venv/bin/pip download --quiet --no-index --no-deps --only-binary :all: --dest .build/torch \
+				--python-version 3.11 --implementation cp "torch==$torch" &>.build/torch/log; }; then
+			touch ".build/torch/torch-$torch.found"
+			TORCH_WHEEL_DIR=.build/torch
+		else
+			TORCH_WHEEL_DIR=
+		fi
+	fi
+	[[ -z $TORCH_WHEEL_DIR ]] || allow+=(--allow="fs.read=$TORCH_WHEEL_DIR")
+	export PORTABLE_ROOTFS TORCH_WHEEL_DIR
+fi
+
+export CA_BUNDLE PIP_CONF
+exec scripts/builder.sh run docker buildx bake "${allow[@]}" "$@"
