@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atomstack import __version__
-from atomstack.errors import EXIT_FINDINGS, EXIT_HOLDS, EXIT_NOT_CHECKED, AtomstackError
+from atomstack.errors import (
+    EXIT_HOLDS,
+    EXIT_NOT_CHECKED,
+    AtomstackError,
+    StaleError,
+    UsageError,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="atomstack", description=__doc__ and "Lock, gate, build and verify a combination.")
+    parser = argparse.ArgumentParser(
+        prog="atomstack", description=__doc__ and "Lock, gate, build and verify a combination."
+    )
     parser.add_argument("--version", action="version", version=f"atomstack {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_compat_check(commands)
@@ -46,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_compat_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    command = commands.add_parser("compat-check", help="does a package fit the package whose internals it uses?")
+    command = commands.add_parser(
+        "compat-check", help="does a package fit the package whose internals it uses?"
+    )
     command.set_defaults(run=_compat_check)
 
 
@@ -56,17 +66,99 @@ def _compat_check(args: argparse.Namespace) -> int:
 
 def _add_lock(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     command = commands.add_parser("lock", help="resolve every pin; write docker-bake.override.json")
+    how = command.add_mutually_exclusive_group()
+    how.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing, use no network; exit 1 when recipes or manifests changed",
+    )
+    how.add_argument(
+        "--recipes", action="store_true", help="refresh the recipes only, which takes no network"
+    )
     command.set_defaults(run=_lock)
 
 
 def _lock(args: argparse.Namespace) -> int:
-    raise NotImplementedError
+    if args.check:
+        from atomstack.lock.check import check
+
+        check(Path())
+        return EXIT_HOLDS
+    from atomstack.lock.override import FILE
+    from atomstack.lock.write import write, write_recipes
+
+    if args.recipes:
+        print(f"{FILE}: {'written' if write_recipes(Path()) else 'up to date'}")
+        return EXIT_HOLDS
+    report = write(Path(), announce=lambda line: print(line, file=sys.stderr))
+    for outcome in report.outcomes:
+        print(f"{outcome.state:9} {outcome.name}: {outcome.detail}")
+    unlocked = sum(outcome.state == "unlocked" for outcome in report.outcomes)
+    state = "written" if report.changed else "up to date"
+    print(f"{FILE}: {state}, {unlocked} of {len(report.outcomes)} pins unlocked")
+    if refused := [outcome.name for outcome in report.outcomes if outcome.state == "refused"]:
+        raise StaleError(
+            f"tags moved, and the lock did not follow: {', '.join(refused)}. Find out why; to accept one, "
+            f"delete its entry from {FILE} and run `atomstack lock` again"
+        )
+    return EXIT_HOLDS
 
 
 def _add_manifest(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     command = commands.add_parser("manifest", help="fleets of GPUs: check, render")
-    command.set_defaults(run=_manifest)
+    actions = command.add_subparsers(title="actions", required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="is every manifest valid? (all, or the named ones)")
+    check.add_argument("names", nargs="*", metavar="NAME")
+    check.set_defaults(run=_manifest_check)
+    render = actions.add_parser("render", help="write them into docker-bake.override.json")
+    render.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 when it is not up to date"
+    )
+    render.set_defaults(run=_manifest_render)
+    show = actions.add_parser("show", help="print one manifest, or one field of it, a line per item")
+    show.add_argument("name", metavar="NAME")
+    show.add_argument("--field", metavar="FIELD", help="such as gfx, toolchain or rootfs.packages")
+    show.set_defaults(run=_manifest_show)
 
 
-def _manifest(args: argparse.Namespace) -> int:
-    raise NotImplementedError
+def _manifest_check(args: argparse.Namespace) -> int:
+    from atomstack.manifest import load_all
+
+    for manifest in load_all(Path(), args.names):
+        print(f"manifests/{manifest.name}.yml: valid ({', '.join(manifest.gfx) or manifest.flavour})")
+    return EXIT_HOLDS
+
+
+def _manifest_render(args: argparse.Namespace) -> int:
+    from atomstack.lock import override
+    from atomstack.manifest import load_all, render
+
+    rendered = render(load_all(Path()))
+    if args.check:
+        if override.read(Path(), override.MANIFESTS) != rendered:
+            raise StaleError(
+                f"{override.FILE} is not what manifests/ renders to; mend it with: atomstack manifest render"
+            )
+        return EXIT_HOLDS
+    changed = override.update(Path(), override.MANIFESTS, lambda _: rendered)
+    print(f"{override.FILE}: {'written' if changed else 'up to date'}, {len(rendered)} manifests")
+    return EXIT_HOLDS
+
+
+def _manifest_show(args: argparse.Namespace) -> int:
+    import json
+
+    from atomstack.manifest import load
+
+    value = load(Path(), args.name).as_dict()
+    for step in args.field.split(".") if args.field else ():
+        if not isinstance(value, dict) or step not in value:
+            known = ", ".join(value) if isinstance(value, dict) else "no fields"
+            raise UsageError(f"manifest {args.name} has no field {args.field!r}; at {step!r} it has: {known}")
+        value = value[step]
+    if isinstance(value, dict):
+        print(json.dumps(value, indent=2))
+    else:
+        for item in value if isinstance(value, list) else [value]:
+            print(item)
+    return EXIT_HOLDS
