@@ -6,7 +6,8 @@ Neither imports vLLM before it is called, so that loading an entry point cannot 
 import logging
 import os
 
-# vLLM gives handlers and a level to its own loggers only; a name outside "vllm" would be lost at INFO.
+# vLLM gives handlers and a level to its own loggers only; outside "vllm" nothing below WARNING is seen. What
+# the platform hook says before vLLM has set up logging is lost, as vLLM's own lines about plugins are.
 logger = logging.getLogger("vllm.atom")
 
 PLATFORM = "atom.plugin.vllm.platform.ATOMPlatform"
