@@ -3,6 +3,7 @@
 `open_source` is the way in; each kind is a module of its own.
 """
 
+import stat
 from pathlib import Path
 
 from atomstack.errors import CannotCheckError, UsageError
@@ -24,19 +25,20 @@ def open_source(spec: str, *, package: str | None = None, cache: Path | None = N
         from atomstack.sources.installed import open_installed
 
         return open_installed(spec.removeprefix("installed:"), package=package)
-    path = Path(spec).expanduser()
+    path = Path(spec)
     try:
-        if spec and path.is_dir():
-            from atomstack.sources.directory import open_directory
-
-            return open_directory(path, package=package)
-        is_file = bool(spec) and path.is_file()
-        exists = bool(spec) and path.exists()
+        mode = path.stat().st_mode if spec else 0
+    except FileNotFoundError:
+        mode = 0
     except (OSError, ValueError) as error:
-        raise UsageError(f"{spec!r:.80}: {error}; expected {_FORMS}") from None
-    if is_file:
+        raise UsageError(f"{spec!r:.200}: {error}; expected {_FORMS}") from None
+    if stat.S_ISDIR(mode):
+        from atomstack.sources.directory import open_directory
+
+        return open_directory(path, package=package)
+    if stat.S_ISREG(mode):
         return _open_archive(path, package)
-    if exists:
+    if mode:
         raise CannotCheckError(f"{spec}: neither a folder nor a regular file; expected {_FORMS}")
     if "/" in spec or spec.endswith((".whl", ".gz", ".zip")):
         raise CannotCheckError(f"{spec}: no such file or folder")

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from atomstack.errors import UnreadableError
-from atomstack.sources.files import TOTAL_LIMIT, ListedFiles
-from atomstack.sources.zips import DamagedError
+from atomstack.sources.files import TOTAL_LIMIT, DamagedError, ListedFiles
 
 _MAGIC = b"atomstack-release-1 "
 _LIMIT = 2 * TOTAL_LIMIT

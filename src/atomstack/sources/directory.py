@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from atomstack.errors import CannotCheckError, UnreadableError, UsageError
-from atomstack.sources.files import COUNT_LIMIT, FILE_LIMIT, PackageTree, is_source, shown
+from atomstack.sources.files import COUNT_LIMIT, FILE_LIMIT, PackageTree, is_source, shown, too_large
 from atomstack.sources.layout import package_tree
 
 
@@ -112,7 +112,7 @@ class DirectoryFiles:
             real = os.path.realpath(os.path.join(self._root, path))
             if not _within(real, os.path.realpath(self._root)):
                 raise UnreadableError(path, "a link that leaves the folder; not followed")
-        return read_regular(path, real)
+        return _read_regular(path, real)
 
     def _inside(self, real: str) -> bool:
         return _within(real, self._boundary)
@@ -122,27 +122,21 @@ class DirectoryFiles:
         return path
 
 
-def read_regular(path: str, real: str) -> bytes:
-    """The bytes of one regular file; a FIFO or a device is never waited for. `path` is how errors name it."""
+def _read_regular(path: str, real: str) -> bytes:
+    """The bytes of one regular file; a FIFO or a device is never opened. `path` is how errors name it."""
     try:
-        # O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        raise UnreadableError(path, getattr(error, "strerror", None) or str(error)) from None
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
+        status = os.lstat(real)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableError(path, "not a regular file")
         if status.st_size > FILE_LIMIT:
-            raise UnreadableError(
-                path, f"{status.st_size:,} bytes, more than the {FILE_LIMIT:,} that are read of one file"
-            )
-        try:
+            raise UnreadableError(path, too_large(status.st_size))
+        # Should it become a FIFO or a link just now, it is still not waited for and not followed.
+        with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
             content = file.read(FILE_LIMIT + 1)
-        except OSError as error:
-            raise UnreadableError(path, error.strerror or str(error)) from None
+    except (OSError, ValueError) as error:
+        raise UnreadableError(path, getattr(error, "strerror", None) or str(error)) from None
     if len(content) > FILE_LIMIT:
-        raise UnreadableError(path, f"more than the {FILE_LIMIT:,} bytes that are read of one file")
+        raise UnreadableError(path, too_large(len(content)))
     return content
 
 

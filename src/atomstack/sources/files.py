@@ -48,9 +48,18 @@ def member_name(name: str, origin: str) -> str:
     return "/".join(parts)
 
 
+def too_large(size: int) -> str:
+    """Why a file of this size is not read."""
+    return f"{size:,} bytes, more than the {FILE_LIMIT:,} that are read of one file"
+
+
 def shown(name: str) -> str:
     """A file name that is safe to print: control characters and bytes that are no text become escapes."""
     return name if name.isprintable() else name.encode("unicode_escape", "surrogatepass").decode()
+
+
+class DamagedError(UnreadableError):
+    """A member is not what its archive says of it, perhaps since it was damaged on its way here."""
 
 
 class Files(Protocol):

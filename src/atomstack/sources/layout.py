@@ -180,7 +180,7 @@ def _choose_metadata(found: Sequence[Metadata], package: str, *, own: bool) -> M
 def _distributions(files: Files) -> Iterator[Metadata]:
     """Metadata of a wheel, an sdist, a site-packages folder or a checkout."""
     folders, names = files.top("")
-    if "PKG-INFO" in names and (meta := _from_headers(files, "PKG-INFO", "")):
+    if "PKG-INFO" in names and (meta := _from_headers(files, "PKG-INFO", "top_level.txt")):
         yield meta
         return
     infos = [name for name in sorted(folders) if name.endswith((".dist-info", ".egg-info"))]
@@ -205,12 +205,10 @@ def _from_headers(files: Files, path: str, top_level: str) -> Metadata | None:
     name, version = headers.get("Name"), headers.get("Version")
     if not name:
         return None
-    packages: frozenset[str] = frozenset()
-    if files.holds(top_level):
-        try:
-            packages = frozenset(files.read(top_level).decode("utf-8", "replace").split())
-        except UnreadableError:
-            packages = frozenset()
+    try:
+        packages = frozenset(files.read(top_level).decode("utf-8", "replace").split())
+    except UnreadableError:
+        packages = frozenset()
     return Metadata(str(name).strip(), str(version).strip() if version else None, packages)
 
 

@@ -18,6 +18,7 @@ from atomstack.sources.files import (
     is_source,
     member_name,
     shown,
+    too_large,
 )
 from atomstack.sources.layout import package_tree
 from atomstack.sources.zips import FileBlob, list_zip, zip_files
@@ -110,7 +111,7 @@ def _tar_member(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) ->
     if not member.isreg() or member.issparse():
         return "not a regular file"
     if member.size > FILE_LIMIT:
-        return f"{member.size:,} bytes, more than the {FILE_LIMIT:,} that are read of one file"
+        return too_large(member.size)
     file = archive.extractfile(member)
     content = file.read() if file else b""
     if len(content) != member.size:

@@ -17,11 +17,13 @@ from atomstack.sources.files import (
     COMPILED,
     COUNT_LIMIT,
     FILE_LIMIT,
+    DamagedError,
     ListedFiles,
     is_metadata,
     is_source,
     member_name,
     shown,
+    too_large,
 )
 from atomstack.sources.layout import check_total
 
@@ -46,10 +48,6 @@ class Blob(Protocol):
 
     def read_at(self, offset: int, length: int) -> bytes:
         """At most `length` bytes from `offset`; fewer only where the end is."""
-
-
-class DamagedError(UnreadableError):
-    """A member is not what the archive says of it, perhaps since it was damaged on its way here."""
 
 
 class FileBlob:
@@ -144,7 +142,7 @@ def _readable(name: str, info: zipfile.ZipInfo) -> str | None:
         return f"compressed by method {info.compress_type}; only stored and deflated members are read"
     # Deflate never grows its input by more than a few bytes per block: a far larger size is a lie.
     if max(info.file_size, info.compress_size // 2) > FILE_LIMIT:
-        return f"{info.file_size:,} bytes, more than the {FILE_LIMIT:,} that are read of one file"
+        return too_large(info.file_size)
     return None
 
 
