@@ -73,6 +73,12 @@ def test_an_editable_install(site: Path, tmp_path: Path) -> None:
     assert tree.paths() == ("zzedit/__init__.py",)
 
 
+def test_a_broken_editable_install(site: Path) -> None:
+    install(site, "zz-broken", {}, **{"direct_url.json": '{"dir_info": {"editable": true}}'})
+    with pytest.raises(CannotCheckError, match=r"zz-broken: its direct_url\.json cannot be read"):
+        open_source("installed:zz-broken")
+
+
 def test_links_into_an_installers_store_are_followed(site: Path, tmp_path: Path) -> None:
     (tmp_path / "store.py").write_text("x = 1")
     install(site, "zzlinked", {"zzlinked/__init__.py": ""})

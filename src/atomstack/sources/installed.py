@@ -57,9 +57,14 @@ def open_installed(name: str, *, package: str | None) -> PackageTree:
 
 def _location(distribution: metadata.Distribution) -> tuple[Path, frozenset[str]]:
     """The folder that holds a distribution's packages and their names; no names for an editable install."""
-    direct_url = json.loads(distribution.read_text("direct_url.json") or "{}")
-    if direct_url.get("dir_info", {}).get("editable"):
-        return Path(url2pathname(urlsplit(direct_url["url"]).path)), frozenset()
+    try:
+        direct_url = json.loads(distribution.read_text("direct_url.json") or "{}")
+        if direct_url.get("dir_info", {}).get("editable"):
+            return Path(url2pathname(urlsplit(direct_url["url"]).path)), frozenset()
+    except (ValueError, LookupError, AttributeError, TypeError):
+        raise CannotCheckError(
+            f"installed:{distribution.metadata['Name']}: its direct_url.json cannot be read: install it again"
+        ) from None
     return Path(str(distribution.locate_file(""))), frozenset(_top_levels(map(str, distribution.files or ())))
 
 
@@ -102,7 +107,7 @@ def _by_import_name(name: str, origin: str) -> PackageTree:
 
 def _owner(package: str) -> Metadata | None:
     """The installed distribution that declares `package`."""
-    owners = sorted(set(metadata.packages_distributions().get(package, ())))
+    owners = sorted({name for name in metadata.packages_distributions().get(package, ()) if name})
     fitting = [
         owner for owner in owners if canonicalize_name(owner).replace("-", "_") == package.lower()
     ] or owners

@@ -94,8 +94,9 @@ def _by_ranges(
     wanted = [member for name, member in members.items() if is_fetched(name, member)]
     runs = blob.plan((member.info.header_offset, member.end) for member in wanted)
     cost = blob.moved + sum(end - start for start, end in runs)
-    sdist_size = sdist.size if sdist and sdist.size is not None else blob.size
-    if cost > min(_MOST * blob.size, sdist_size + _WORTH_AN_SDIST):
+    if cost > _MOST * blob.size:
+        return None
+    if sdist and cost > _WORTH_AN_SDIST and cost > (_size(sdist, web) or cost) + _WORTH_AN_SDIST:
         return None
     blob.fetch(runs)
     return wheel_files(blob, members), (
@@ -109,12 +110,19 @@ def _smaller(wheel: ReleaseFile | None, sdist: ReleaseFile | None, web: Web) -> 
         return wheel or sdist  # type: ignore[return-value]  # _release_files gives at least one
     if wheel.is_local or sdist.is_local:
         return wheel
-    wheel_size, sdist_size = (
-        web.size(file.url) if file.size is None else file.size for file in (wheel, sdist)
-    )
+    wheel_size, sdist_size = _size(wheel, web), _size(sdist, web)
     if wheel_size is None or sdist_size is None:
         return sdist
     return sdist if sdist_size + _WORTH_AN_SDIST < wheel_size else wheel
+
+
+def _size(file: ReleaseFile, web: Web) -> int | None:
+    if file.size is not None or file.is_local:
+        return file.size
+    try:
+        return web.size(file.url)
+    except CannotCheckError:
+        return None
 
 
 def _as_a_whole(file: ReleaseFile, web: Web, scratch: Path, origin: str) -> tuple[ListedFiles, str]:

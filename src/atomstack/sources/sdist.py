@@ -1,10 +1,10 @@
 """A source distribution on disk: the Python members of a .tar.gz or .zip, below its one top folder."""
 
 import gzip
-import posixpath
 import tarfile
 import zlib
 from pathlib import Path
+from typing import IO, cast
 
 from atomstack.errors import CannotCheckError, UnreadableError
 from atomstack.sources.files import (
@@ -69,7 +69,7 @@ def _tar_files(path: Path, origin: str) -> ListedFiles:
     kept = count = 0
     name = "the first member"
     try:
-        with gzip.open(path) as unpacked, tarfile.open(fileobj=_Forward(unpacked), mode="r:") as archive:  # type: ignore[call-overload]  # read, seek and tell are all it uses
+        with gzip.open(path) as unpacked, _open_tar(stream := _Forward(unpacked)) as archive:
             while (member := archive.next()) is not None:
                 count += 1
                 if count > COUNT_LIMIT:
@@ -78,7 +78,7 @@ def _tar_files(path: Path, origin: str) -> ListedFiles:
                 if member.isdir() or not name:
                     continue
                 tops.add(name.split("/", 1)[0] if "/" in name else "")
-                if not is_source(name) and not is_metadata(posixpath.join(*name.split("/")[1:] or [name])):
+                if not is_source(name) and not is_metadata(name.partition("/")[2] or name):
                     continue
                 contents[name] = content = _tar_member(archive, member, name)
                 kept += len(content)
@@ -86,6 +86,9 @@ def _tar_files(path: Path, origin: str) -> ListedFiles:
                     raise CannotCheckError(
                         f"{origin}: at {name} its Python files are more than {TOTAL_LIMIT:,} bytes unpacked"
                     )
+            # gzip checks what it gave only at its own end.
+            while stream.read(1 << 20):
+                pass
     except _MALFORMED as error:
         reason = str(error) or type(error).__name__
         raise CannotCheckError(
@@ -101,6 +104,11 @@ def _tar_files(path: Path, origin: str) -> ListedFiles:
 
     by_path = {name[strip:]: content for name, content in contents.items()}
     return ListedFiles(by_path, fetch)
+
+
+def _open_tar(stream: "_Forward") -> tarfile.TarFile:
+    # typed for a whole file object, of which it uses read, seek and tell
+    return tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r:")
 
 
 def _tar_member(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> bytes | str:

@@ -23,6 +23,7 @@ _DOWNLOAD_LIMIT = 4 << 30
 # Bytes that are cheaper to read over than to ask for anew, and the most that one request asks for.
 _GAP = 48 << 10
 _RUN = 2 << 20
+_REQUESTS = 2000
 _T = TypeVar("_T")
 
 
@@ -49,6 +50,7 @@ class Web:
                 f"{cert}: the CA bundle that pip is configured to trust: {error}"
             ) from None
         self._opener = urllib.request.build_opener(*handlers)
+        self._logins: dict[str, str] = {}
 
     def page(self, url: str, accept: str) -> tuple[str, str, bytes]:
         """The address after redirects, content type and body of one page."""
@@ -108,7 +110,7 @@ class Web:
         read: Callable[[http.client.HTTPResponse], _T],
         method: str = "GET",
     ) -> _T:
-        request = _request(url, headers, method)
+        request = self._request(url, headers, method)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with self._opener.open(request, timeout=_TIMEOUT) as response:
@@ -129,6 +131,22 @@ class Web:
         raise CannotCheckError(
             f"{redacted(url)}: {reason}; check the network, the proxy and `pip config list`"
         )
+
+    def _request(self, url: str, headers: dict[str, str], method: str) -> urllib.request.Request:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https"):
+            raise CannotCheckError(f"{redacted(url)}: expected an http, https or file address")
+        login, _, host = parts.netloc.rpartition("@")
+        server = f"{parts.scheme}://{host}"
+        if login:
+            self._logins[server] = base64.b64encode(urllib.parse.unquote(login).encode()).decode()
+        request = urllib.request.Request(  # noqa: S310 - the scheme was looked at just above
+            redacted(url), headers={"User-Agent": "atomstack", **headers}, method=method
+        )
+        # As pip does, the index's login is good for the files that lie beside it, and not sent elsewhere.
+        if server in self._logins:
+            request.add_unredirected_header("Authorization", f"Basic {self._logins[server]}")
+        return request
 
 
 class RemoteBlob:
@@ -172,6 +190,11 @@ class RemoteBlob:
         self._add(runs)
 
     def _add(self, runs: Sequence[tuple[int, int]]) -> None:
+        if self.requests + len(runs) > _REQUESTS:
+            raise CannotCheckError(
+                f"{redacted(self._url)}: its Python files are in more than {_REQUESTS} places"
+            )
+
         def one(run: tuple[int, int]) -> tuple[int, bytes]:
             body, whole = self._web.span(self._url, run[0], run[1] - run[0])
             if whole != self.size:
@@ -189,21 +212,6 @@ def redacted(url: str) -> str:
     """The address without the name and password that it may carry."""
     parts = urllib.parse.urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def _request(url: str, headers: dict[str, str], method: str) -> urllib.request.Request:
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https"):
-        raise CannotCheckError(f"{redacted(url)}: expected an http, https or file address")
-    request = urllib.request.Request(  # noqa: S310 - the scheme was looked at just above
-        redacted(url), headers={"User-Agent": "atomstack", **headers}, method=method
-    )
-    if "@" in parts.netloc:
-        user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-        login = f"{urllib.parse.unquote(user)}:{urllib.parse.unquote(password)}"
-        # Not redirected: the file host is no business of the index's password.
-        request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
-    return request
 
 
 def _content_length(response: http.client.HTTPResponse) -> int | None:

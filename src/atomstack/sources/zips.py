@@ -155,13 +155,15 @@ def read_member(blob: Blob, name: str, info: zipfile.ZipInfo) -> bytes:
     """The content of one member, checked against its declared size and CRC-32; raises UnreadableError."""
     if reason := _readable(name, info):
         raise UnreadableError(name, reason)
-    header = blob.read_at(info.header_offset, _LOCAL_HEADER.size)
-    if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
-        raise DamagedError(name, "no member where the zip file's directory says it is")
-    _, name_length, extra_length = _LOCAL_HEADER.unpack(header)
-    packed = blob.read_at(
-        info.header_offset + _LOCAL_HEADER.size + name_length + extra_length, info.compress_size
-    )
+    try:
+        start = max(0, info.header_offset)
+        header = blob.read_at(start, _LOCAL_HEADER.size)
+        if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+            raise DamagedError(name, "no member where the zip file's directory says it is")
+        _, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+        packed = blob.read_at(start + _LOCAL_HEADER.size + name_length + extra_length, info.compress_size)
+    except OSError as error:
+        raise UnreadableError(name, error.strerror or str(error)) from None
     content = packed
     if info.compress_type == zipfile.ZIP_DEFLATED:
         try:
