@@ -39,14 +39,14 @@ variable "CACHE" {
 variable "FROZEN" {
   description = "1 refuses to build while any pin is unlocked"
   type        = string
-  default     = unset()
+  default     = unset
   validation {
     condition     = contains(["", "0", "1"], FROZEN)
     error_message = "FROZEN=${FROZEN}: expected 1, 0 or nothing."
   }
   validation {
-    condition     = FROZEN != "1" || locked()
-    error_message = "FROZEN=1, and these pins are not locked: ${join(", ", unlocked_pins())}. `atomstack lock` resolves them where their hosts are reached."
+    condition     = FROZEN != "1" || locked
+    error_message = "FROZEN=1, and these pins are not locked: ${join(", ", unlocked_pins)}. `atomstack lock` resolves them where their hosts are reached."
   }
 }
 
@@ -58,7 +58,7 @@ variable "FROZEN" {
 variable "ATOM_REPO" {
   description = "Git repository of ATOM; `in-tree` is the reference plugin in atom/ (the default of MANIFEST=portable)"
   type        = string
-  default     = portable() ? "in-tree" : "https://github.com/ROCm/ATOM.git"
+  default     = portable ? "in-tree" : "https://github.com/ROCm/ATOM.git"
   validation {
     condition     = ATOM_REPO == "in-tree" || is_git_url(ATOM_REPO)
     error_message = "ATOM_REPO=${ATOM_REPO}: expected a Git URL (https://, ssh://, git://, git@) or `in-tree`. For a repository on this disk: git daemon --base-path=DIR --export-all, then git://127.0.0.1/NAME."
@@ -78,90 +78,90 @@ variable "ATOM_REF" {
 variable "VLLM_REPO" {
   description = "Git repository of vLLM"
   type        = string
-  default     = portable() ? "" : "https://github.com/vllm-project/vllm.git"
+  default     = portable ? "" : "https://github.com/vllm-project/vllm.git"
   validation {
-    condition     = portable() ? VLLM_REPO == "" : is_git_url(VLLM_REPO)
-    error_message = portable() ? portable_refuses("VLLM_REPO") : "VLLM_REPO=${VLLM_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    condition     = portable ? VLLM_REPO == "" : is_git_url(VLLM_REPO)
+    error_message = portable ? portable_refuses("VLLM_REPO") : "VLLM_REPO=${VLLM_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
   }
 }
 
 variable "VLLM_REF" {
   description = "Branch, tag or full commit of vLLM"
   type        = string
-  default     = portable() ? "" : "v0.31.0" # renovate: datasource=git-tags depName=https://github.com/vllm-project/vllm.git
+  default     = portable ? "" : "v0.31.0" # renovate: datasource=git-tags depName=https://github.com/vllm-project/vllm.git
   validation {
-    condition     = portable() ? VLLM_REF == "" : is_git_ref(VLLM_REF)
-    error_message = portable() ? portable_refuses("VLLM_REF") : "VLLM_REF=${VLLM_REF}: expected a branch, a tag or a commit of VLLM_REPO."
+    condition     = portable ? VLLM_REF == "" : is_git_ref(VLLM_REF)
+    error_message = portable ? portable_refuses("VLLM_REF") : "VLLM_REF=${VLLM_REF}: expected a branch, a tag or a commit of VLLM_REPO."
   }
 }
 
 variable "AITER_REPO" {
   description = "Git repository of aiter, AMD's operator library"
   type        = string
-  default     = portable() ? "" : "https://github.com/ROCm/aiter.git"
+  default     = portable ? "" : "https://github.com/ROCm/aiter.git"
   validation {
-    condition     = portable() ? AITER_REPO == "" : is_git_url(AITER_REPO)
-    error_message = portable() ? portable_refuses("AITER_REPO") : "AITER_REPO=${AITER_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    condition     = portable ? AITER_REPO == "" : is_git_url(AITER_REPO)
+    error_message = portable ? portable_refuses("AITER_REPO") : "AITER_REPO=${AITER_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
   }
 }
 
 variable "AITER_REF" {
   description = "Branch, tag or full commit of aiter"
   type        = string
-  default     = portable() ? "" : "v0.1.28.post1" # renovate: datasource=git-tags depName=https://github.com/ROCm/aiter.git
+  default     = portable ? "" : "v0.1.28.post1" # renovate: datasource=git-tags depName=https://github.com/ROCm/aiter.git
   validation {
-    condition     = portable() ? AITER_REF == "" : is_git_ref(AITER_REF)
-    error_message = portable() ? portable_refuses("AITER_REF") : "AITER_REF=${AITER_REF}: expected a branch, a tag or a commit of AITER_REPO."
+    condition     = portable ? AITER_REF == "" : is_git_ref(AITER_REF)
+    error_message = portable ? portable_refuses("AITER_REF") : "AITER_REF=${AITER_REF}: expected a branch, a tag or a commit of AITER_REPO."
   }
 }
 
 variable "LMCACHE_REPO" {
   description = "Git repository of LMCache"
   type        = string
-  default     = portable() ? "" : "https://github.com/LMCache/LMCache.git"
+  default     = portable ? "" : "https://github.com/LMCache/LMCache.git"
   validation {
-    condition     = portable() ? LMCACHE_REPO == "" : is_git_url(LMCACHE_REPO)
-    error_message = portable() ? portable_refuses("LMCACHE_REPO") : "LMCACHE_REPO=${LMCACHE_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    condition     = portable ? LMCACHE_REPO == "" : is_git_url(LMCACHE_REPO)
+    error_message = portable ? portable_refuses("LMCACHE_REPO") : "LMCACHE_REPO=${LMCACHE_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
   }
 }
 
 variable "LMCACHE_REF" {
   description = "Branch, tag or full commit of LMCache"
   type        = string
-  default     = portable() ? "" : "v0.5.6" # renovate: datasource=git-tags depName=https://github.com/LMCache/LMCache.git
+  default     = portable ? "" : "v0.5.6" # renovate: datasource=git-tags depName=https://github.com/LMCache/LMCache.git
   validation {
-    condition     = portable() ? LMCACHE_REF == "" : is_git_ref(LMCACHE_REF)
-    error_message = portable() ? portable_refuses("LMCACHE_REF") : "LMCACHE_REF=${LMCACHE_REF}: expected a branch, a tag or a commit of LMCACHE_REPO."
+    condition     = portable ? LMCACHE_REF == "" : is_git_ref(LMCACHE_REF)
+    error_message = portable ? portable_refuses("LMCACHE_REF") : "LMCACHE_REF=${LMCACHE_REF}: expected a branch, a tag or a commit of LMCACHE_REPO."
   }
 }
 
 variable "CUPY_REPO" {
   description = "Git repository of CuPy"
   type        = string
-  default     = portable() ? "" : "https://github.com/cupy/cupy.git"
+  default     = portable ? "" : "https://github.com/cupy/cupy.git"
   validation {
-    condition     = portable() ? CUPY_REPO == "" : is_git_url(CUPY_REPO)
-    error_message = portable() ? portable_refuses("CUPY_REPO") : "CUPY_REPO=${CUPY_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    condition     = portable ? CUPY_REPO == "" : is_git_url(CUPY_REPO)
+    error_message = portable ? portable_refuses("CUPY_REPO") : "CUPY_REPO=${CUPY_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
   }
 }
 
 variable "CUPY_REF" {
   description = "Branch, tag or full commit of CuPy"
   type        = string
-  default     = portable() ? "" : "v14.2.0" # renovate: datasource=git-tags depName=https://github.com/cupy/cupy.git
+  default     = portable ? "" : "v14.2.0" # renovate: datasource=git-tags depName=https://github.com/cupy/cupy.git
   validation {
-    condition     = portable() ? CUPY_REF == "" : is_git_ref(CUPY_REF)
-    error_message = portable() ? portable_refuses("CUPY_REF") : "CUPY_REF=${CUPY_REF}: expected a branch, a tag or a commit of CUPY_REPO."
+    condition     = portable ? CUPY_REF == "" : is_git_ref(CUPY_REF)
+    error_message = portable ? portable_refuses("CUPY_REF") : "CUPY_REF=${CUPY_REF}: expected a branch, a tag or a commit of CUPY_REPO."
   }
 }
 
 variable "TORCH_REPO" {
   description = "Git repository of PyTorch, where TORCH_REF is set"
   type        = string
-  default     = portable() ? "" : "https://github.com/ROCm/pytorch.git"
+  default     = portable ? "" : "https://github.com/ROCm/pytorch.git"
   validation {
-    condition     = portable() ? TORCH_REPO == "" : is_git_url(TORCH_REPO)
-    error_message = portable() ? portable_refuses("TORCH_REPO") : "TORCH_REPO=${TORCH_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    condition     = portable ? TORCH_REPO == "" : is_git_url(TORCH_REPO)
+    error_message = portable ? portable_refuses("TORCH_REPO") : "TORCH_REPO=${TORCH_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
   }
 }
 
@@ -169,13 +169,13 @@ variable "TORCH_REF" {
   description = "Commit of PyTorch to compile; empty to install TORCH_VERSION from TORCH_INDEX"
   type        = string
   # vLLM v0.31.0 writes this abbreviated; `atomstack lock` expands it, for Git serves no abbreviated commits.
-  default = portable() || TORCH_VERSION != "" ? "" : "733fca1"
+  default = portable || TORCH_VERSION != "" ? "" : "733fca1"
   validation {
-    condition     = portable() ? TORCH_REF == "" : (TORCH_REF == "" || is_git_ref(TORCH_REF))
-    error_message = portable() ? portable_refuses("TORCH_REF") : "TORCH_REF=${TORCH_REF}: expected a branch, a tag or a commit of TORCH_REPO."
+    condition     = portable ? TORCH_REF == "" : (TORCH_REF == "" || is_git_ref(TORCH_REF))
+    error_message = portable ? portable_refuses("TORCH_REF") : "TORCH_REF=${TORCH_REF}: expected a branch, a tag or a commit of TORCH_REPO."
   }
   validation {
-    condition     = portable() || (TORCH_REF == "") != (TORCH_VERSION == "")
+    condition     = portable || (TORCH_REF == "") != (TORCH_VERSION == "")
     error_message = "TORCH_REF=${TORCH_REF} and TORCH_VERSION=${TORCH_VERSION}: exactly one of them says where torch comes from."
   }
 }
@@ -185,68 +185,68 @@ variable "TORCH_VERSION" {
   type        = string
   default     = ""
   validation {
-    condition     = TORCH_VERSION == "" || (!portable() && can(regex("^[0-9]+[.][0-9]+[.][0-9]+([.+][A-Za-z0-9.]+)?$", TORCH_VERSION)))
-    error_message = portable() ? portable_refuses("TORCH_VERSION") : "TORCH_VERSION=${TORCH_VERSION}: expected a version such as 2.13.0+rocm10.0.0."
+    condition     = TORCH_VERSION == "" || (!portable && can(regex("^[0-9]+[.][0-9]+[.][0-9]+([.+][A-Za-z0-9.]+)?$", TORCH_VERSION)))
+    error_message = portable ? portable_refuses("TORCH_VERSION") : "TORCH_VERSION=${TORCH_VERSION}: expected a version such as 2.13.0+rocm10.0.0."
   }
 }
 
 variable "TORCH_INDEX" {
   description = "Wheel index that serves TORCH_VERSION and, for a base without ROCm, AMD's SDK wheels"
   type        = string
-  default     = portable() ? "" : "https://repo.amd.com/rocm/whl-multi-arch/"
+  default     = portable ? "" : "https://repo.amd.com/rocm/whl-multi-arch/"
   validation {
-    condition     = portable() ? TORCH_INDEX == "" : can(regex("^https://", TORCH_INDEX))
-    error_message = portable() ? portable_refuses("TORCH_INDEX") : "TORCH_INDEX=${TORCH_INDEX}: expected an https:// address of a wheel index."
+    condition     = portable ? TORCH_INDEX == "" : can(regex("^https://", TORCH_INDEX))
+    error_message = portable ? portable_refuses("TORCH_INDEX") : "TORCH_INDEX=${TORCH_INDEX}: expected an https:// address of a wheel index."
   }
 }
 
 variable "TRITON_REPO" {
   description = "Git repository of Triton for ROCm"
   type        = string
-  default     = portable() ? "" : "https://github.com/ROCm/triton.git"
+  default     = portable ? "" : "https://github.com/ROCm/triton.git"
   validation {
-    condition     = portable() ? TRITON_REPO == "" : is_git_url(TRITON_REPO)
-    error_message = portable() ? portable_refuses("TRITON_REPO") : "TRITON_REPO=${TRITON_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    condition     = portable ? TRITON_REPO == "" : is_git_url(TRITON_REPO)
+    error_message = portable ? portable_refuses("TRITON_REPO") : "TRITON_REPO=${TRITON_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
   }
 }
 
 variable "TRITON_REF" {
   description = "Branch, tag or full commit of Triton"
   type        = string
-  default     = portable() ? "" : "669b31acc1dd1b3fd93286afd5db67f65d9f7557"
+  default     = portable ? "" : "669b31acc1dd1b3fd93286afd5db67f65d9f7557"
   validation {
-    condition     = portable() ? TRITON_REF == "" : is_git_ref(TRITON_REF)
-    error_message = portable() ? portable_refuses("TRITON_REF") : "TRITON_REF=${TRITON_REF}: expected a branch, a tag or a commit of TRITON_REPO."
+    condition     = portable ? TRITON_REF == "" : is_git_ref(TRITON_REF)
+    error_message = portable ? portable_refuses("TRITON_REF") : "TRITON_REF=${TRITON_REF}: expected a branch, a tag or a commit of TRITON_REPO."
   }
 }
 
 variable "ROCM_VERSION" {
   description = "Version of ROCm: of the developer image, or of AMD's SDK wheels where BASE_IMAGE carries none"
   type        = string
-  default     = portable() ? "" : "7.2.3"
+  default     = portable ? "" : "7.2.3"
   validation {
-    condition     = portable() ? ROCM_VERSION == "" : can(regex("^[0-9]+[.][0-9]+([.][0-9]+)?$", ROCM_VERSION))
-    error_message = portable() ? portable_refuses("ROCM_VERSION") : "ROCM_VERSION=${ROCM_VERSION}: expected a version such as 7.2.3."
+    condition     = portable ? ROCM_VERSION == "" : can(regex("^[0-9]+[.][0-9]+([.][0-9]+)?$", ROCM_VERSION))
+    error_message = portable ? portable_refuses("ROCM_VERSION") : "ROCM_VERSION=${ROCM_VERSION}: expected a version such as 7.2.3."
   }
 }
 
 variable "BASE_IMAGE" {
   description = "Image that everything stands on: a ROCm developer image, or a plain Ubuntu that gets AMD's SDK wheels"
   type        = string
-  default     = portable() ? "" : "docker.io/rocm/dev-ubuntu-22.04:${ROCM_VERSION}-complete"
+  default     = portable ? "" : "docker.io/rocm/dev-ubuntu-22.04:${ROCM_VERSION}-complete"
   validation {
-    condition     = portable() ? BASE_IMAGE == "" : can(regex("^[a-z0-9][a-z0-9.:/_-]*(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})$", BASE_IMAGE))
-    error_message = portable() ? portable_refuses("BASE_IMAGE") : "BASE_IMAGE=${BASE_IMAGE}: expected an image reference with a tag or a digest."
+    condition     = portable ? BASE_IMAGE == "" : can(regex("^[a-z0-9][a-z0-9.:/_-]*(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})$", BASE_IMAGE))
+    error_message = portable ? portable_refuses("BASE_IMAGE") : "BASE_IMAGE=${BASE_IMAGE}: expected an image reference with a tag or a digest."
   }
 }
 
 variable "GATE_IMAGE" {
   description = "Image with a Python >= 3.11 in which the gate runs; it is in no image that ships"
   type        = string
-  default     = portable() ? "" : "docker.io/library/python:3.12-slim-bookworm"
+  default     = portable ? "" : "docker.io/library/python:3.12-slim-bookworm"
   validation {
-    condition     = portable() ? GATE_IMAGE == "" : can(regex("^[a-z0-9][a-z0-9.:/_-]*(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})$", GATE_IMAGE))
-    error_message = portable() ? portable_refuses("GATE_IMAGE") : "GATE_IMAGE=${GATE_IMAGE}: expected an image reference with a tag or a digest."
+    condition     = portable ? GATE_IMAGE == "" : can(regex("^[a-z0-9][a-z0-9.:/_-]*(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})$", GATE_IMAGE))
+    error_message = portable ? portable_refuses("GATE_IMAGE") : "GATE_IMAGE=${GATE_IMAGE}: expected an image reference with a tag or a digest."
   }
 }
 
@@ -276,39 +276,29 @@ variable "PORTABLE_ROOTFS" {
   type        = string
   default     = ""
   validation {
-    condition     = PORTABLE_ROOTFS == "" || (portable() && can(regex("^[0-9a-f]{64}$", PORTABLE_ROOTFS)))
+    condition     = PORTABLE_ROOTFS == "" || (portable && can(regex("^[0-9a-f]{64}$", PORTABLE_ROOTFS)))
     error_message = "PORTABLE_ROOTFS=${PORTABLE_ROOTFS}: expected the SHA-256 in .build/rootfs/rootfs.id, and MANIFEST=portable."
   }
 }
 
 # --- the tuple -----------------------------------------------------------------------------------------------------
+# What takes no argument is an attribute and no function: bake evaluates it once, where a function of ids that call ids
+# cost seconds. An attribute, unlike a variable, cannot be overridden from the environment.
 
-function "fleet" {
-  params = []
-  result = lookup(ATOMSTACK_MANIFESTS, MANIFEST, { hash = "", flavour = "rocm", gfx = [], components = {}, plugin = "allowed", toolchain = [] })
-}
+fleet = lookup(ATOMSTACK_MANIFESTS, MANIFEST, { hash = "", flavour = "rocm", gfx = [], components = {}, plugin = "allowed", toolchain = [] })
 
-function "portable" {
-  params = []
-  result = fleet().flavour == "portable"
-}
+portable = fleet.flavour == "portable"
 
-function "gfx" {
-  params = []
-  result = join(";", fleet().gfx)
-}
+gfx = join(";", fleet.gfx)
 
 function "ships" {
   params = [component]
-  result = lookup(fleet().components, component, false)
+  result = lookup(fleet.components, component, false)
 }
 
 # "", by way of every function that a validation calls: bake runs validations before it loads functions, except those
 # that the default of some variable has called.
-function "unset" {
-  params = []
-  result = locked() || is_git_url("") || is_git_ref("") || portable_refuses("") == "" ? "" : ""
-}
+unset = locked || is_git_url("") || is_git_ref("") || portable_refuses("") == "" ? "" : ""
 
 function "is_git_url" {
   params = [url]
@@ -367,32 +357,26 @@ function "unlocked_git" {
   result = repo == "in-tree" || ref == "" || commit(repo, ref) != "" ? "" : "${name}=${ref}"
 }
 
-function "unlocked_pins" {
-  params = []
-  result = compact(portable() ? [
-    unlocked_git("ATOM_REF", ATOM_REPO, ATOM_REF),
-    PORTABLE_ROOTFS == "" ? "PORTABLE_ROOTFS" : "",
-    wheel("torch").sha256 == "" ? "the torch wheel" : "",
-    wheel("vllm").sha256 == "" ? "the vLLM wheel" : "",
-    ] : [
-    unlocked_git("ATOM_REF", ATOM_REPO, ATOM_REF),
-    unlocked_git("VLLM_REF", VLLM_REPO, VLLM_REF),
-    ships("aiter") ? unlocked_git("AITER_REF", AITER_REPO, AITER_REF) : "",
-    ships("lmcache") ? unlocked_git("LMCACHE_REF", LMCACHE_REPO, LMCACHE_REF) : "",
-    ships("cupy") ? unlocked_git("CUPY_REF", CUPY_REPO, CUPY_REF) : "",
-    unlocked_git("TORCH_REF", TORCH_REPO, TORCH_REF),
-    unlocked_git("TRITON_REF", TRITON_REPO, TRITON_REF),
-    # A wheel of TORCH_VERSION has no hash in the lock yet: a version alone can be replaced on its index.
-    TORCH_VERSION == "" ? "" : "TORCH_VERSION=${TORCH_VERSION}",
-    image_digest(BASE_IMAGE) == "" ? "BASE_IMAGE=${BASE_IMAGE}" : "",
-    image_digest(GATE_IMAGE) == "" ? "GATE_IMAGE=${GATE_IMAGE}" : "",
-  ])
-}
+unlocked_pins = compact(portable ? [
+  unlocked_git("ATOM_REF", ATOM_REPO, ATOM_REF),
+  PORTABLE_ROOTFS == "" ? "PORTABLE_ROOTFS" : "",
+  wheel("torch").sha256 == "" ? "the torch wheel" : "",
+  wheel("vllm").sha256 == "" ? "the vLLM wheel" : "",
+  ] : [
+  unlocked_git("ATOM_REF", ATOM_REPO, ATOM_REF),
+  unlocked_git("VLLM_REF", VLLM_REPO, VLLM_REF),
+  ships("aiter") ? unlocked_git("AITER_REF", AITER_REPO, AITER_REF) : "",
+  ships("lmcache") ? unlocked_git("LMCACHE_REF", LMCACHE_REPO, LMCACHE_REF) : "",
+  ships("cupy") ? unlocked_git("CUPY_REF", CUPY_REPO, CUPY_REF) : "",
+  unlocked_git("TORCH_REF", TORCH_REPO, TORCH_REF),
+  unlocked_git("TRITON_REF", TRITON_REPO, TRITON_REF),
+  # A wheel of TORCH_VERSION has no hash in the lock yet: a version alone can be replaced on its index.
+  TORCH_VERSION == "" ? "" : "TORCH_VERSION=${TORCH_VERSION}",
+  image_digest(BASE_IMAGE) == "" ? "BASE_IMAGE=${BASE_IMAGE}" : "",
+  image_digest(GATE_IMAGE) == "" ? "GATE_IMAGE=${GATE_IMAGE}" : "",
+])
 
-function "locked" {
-  params = []
-  result = length(unlocked_pins()) == 0
-}
+locked = length(unlocked_pins) == 0
 
 # --- identity: a Merkle tree ---------------------------------------------------------------------------------------
 # A component's id covers its pins, its gfx list, the tree hash of its recipe and its parents' ids. A ref counts by the
@@ -403,58 +387,31 @@ function "component_id" {
   result = substr(sha256(jsonencode({ component = name, pins = pins, gfx = targets, recipe = recipe(name), parents = parents })), 0, 12)
 }
 
-function "base_id" {
-  params = []
-  result = component_id("base", portable() ? [PORTABLE_ROOTFS] : [image(BASE_IMAGE), ROCM_VERSION, TORCH_INDEX], "", [])
-}
+base_id = component_id("base", portable ? [PORTABLE_ROOTFS] : [image(BASE_IMAGE), ROCM_VERSION, TORCH_INDEX], "", [])
 
-function "torch_id" {
-  params = []
-  result = component_id("torch",
-    portable() ? [wheel("torch").version, wheel("torch").sha256] : [
-      TORCH_REF == "" ? "${TORCH_INDEX} ${TORCH_VERSION}" : source(TORCH_REPO, TORCH_REF), source(TRITON_REPO, TRITON_REF)
-  ], gfx(), [base_id()])
-}
+torch_id = component_id("torch",
+  portable ? [wheel("torch").version, wheel("torch").sha256] : [
+    TORCH_REF == "" ? "${TORCH_INDEX} ${TORCH_VERSION}" : source(TORCH_REPO, TORCH_REF), source(TRITON_REPO, TRITON_REF)
+], gfx, [base_id])
 
-function "aiter_id" {
-  params = []
-  result = component_id("aiter", ships("aiter") ? [source(AITER_REPO, AITER_REF)] : [], gfx(), [torch_id()])
-}
+aiter_id = component_id("aiter", ships("aiter") ? [source(AITER_REPO, AITER_REF)] : [], gfx, [torch_id])
 
-function "cupy_id" {
-  params = []
-  result = component_id("cupy", ships("cupy") ? [source(CUPY_REPO, CUPY_REF)] : [], gfx(), [torch_id()])
-}
+cupy_id = component_id("cupy", ships("cupy") ? [source(CUPY_REPO, CUPY_REF)] : [], gfx, [torch_id])
 
-function "lmcache_id" {
-  params = []
-  result = component_id("lmcache", ships("lmcache") ? [source(LMCACHE_REPO, LMCACHE_REF)] : [], gfx(), [torch_id()])
-}
+lmcache_id = component_id("lmcache", ships("lmcache") ? [source(LMCACHE_REPO, LMCACHE_REF)] : [], gfx, [torch_id])
 
-function "vllm_id" {
-  params = []
-  result = component_id("vllm", portable() ? [wheel("vllm").version, wheel("vllm").sha256] : [source(VLLM_REPO, VLLM_REF)], gfx(), [torch_id()])
-}
+vllm_id = component_id("vllm", portable ? [wheel("vllm").version, wheel("vllm").sha256] : [source(VLLM_REPO, VLLM_REF)], gfx, [torch_id])
 
-function "atom_id" {
-  params = []
-  result = component_id("atom", ATOM_REPO == "in-tree" ? ["in-tree"] : [source(ATOM_REPO, ATOM_REF)], "", [base_id()])
-}
+atom_id = component_id("atom", ATOM_REPO == "in-tree" ? ["in-tree"] : [source(ATOM_REPO, ATOM_REF)], "", [base_id])
 
-function "atom_vllm_id" {
-  params = []
-  result = component_id("atom-vllm", [MANIFEST, fleet().hash], gfx(), [vllm_id(), aiter_id(), cupy_id(), lmcache_id(), atom_id()])
-}
+atom_vllm_id = component_id("atom-vllm", [MANIFEST, fleet.hash], gfx, [vllm_id, aiter_id, cupy_id, lmcache_id, atom_id])
 
 # The identity of the combination.
-function "stack_id" {
-  params = []
-  result = atom_vllm_id()
-}
+stack_id = atom_vllm_id
 
 function "tag" {
   params = [name, id]
-  result = "${REGISTRY}${name}:${MANIFEST}-${id}${locked() ? "" : "-unlocked"}"
+  result = "${REGISTRY}${name}:${MANIFEST}-${id}${locked ? "" : "-unlocked"}"
 }
 
 # --- what an image says of itself ----------------------------------------------------------------------------------
@@ -470,33 +427,27 @@ function "git_pin" {
   result = pin(repo, ref, commit(repo, ref), version(repo, ref), id, shipped)
 }
 
-function "components" {
-  params = []
-  result = {
-    base    = portable() ? pin("Debian packages", "", PORTABLE_ROOTFS, "", base_id(), true) : pin(BASE_IMAGE, "ROCm ${ROCM_VERSION}", image_digest(BASE_IMAGE), ROCM_VERSION, base_id(), true)
-    torch   = portable() ? pin("wheel", "torch", wheel("torch").sha256, wheel("torch").version, torch_id(), true) : (TORCH_REF == "" ? pin(TORCH_INDEX, TORCH_VERSION, "", TORCH_VERSION, torch_id(), true) : git_pin(TORCH_REPO, TORCH_REF, torch_id(), true))
-    triton  = git_pin(TRITON_REPO, TRITON_REF, torch_id(), !portable())
-    aiter   = git_pin(AITER_REPO, AITER_REF, aiter_id(), ships("aiter"))
-    cupy    = git_pin(CUPY_REPO, CUPY_REF, cupy_id(), ships("cupy"))
-    lmcache = git_pin(LMCACHE_REPO, LMCACHE_REF, lmcache_id(), ships("lmcache"))
-    vllm    = portable() ? pin("wheel", wheel("vllm").name, wheel("vllm").sha256, wheel("vllm").version, vllm_id(), true) : git_pin(VLLM_REPO, VLLM_REF, vllm_id(), true)
-    atom    = ATOM_REPO == "in-tree" ? pin("in-tree", "", recipe("atom"), "", atom_id(), true) : git_pin(ATOM_REPO, ATOM_REF, atom_id(), true)
-  }
+components = {
+  base    = portable ? pin("Debian packages", "", PORTABLE_ROOTFS, "", base_id, true) : pin(BASE_IMAGE, "ROCm ${ROCM_VERSION}", image_digest(BASE_IMAGE), ROCM_VERSION, base_id, true)
+  torch   = portable ? pin("wheel", "torch", wheel("torch").sha256, wheel("torch").version, torch_id, true) : (TORCH_REF == "" ? pin(TORCH_INDEX, TORCH_VERSION, "", TORCH_VERSION, torch_id, true) : git_pin(TORCH_REPO, TORCH_REF, torch_id, true))
+  triton  = git_pin(TRITON_REPO, TRITON_REF, torch_id, !portable)
+  aiter   = git_pin(AITER_REPO, AITER_REF, aiter_id, ships("aiter"))
+  cupy    = git_pin(CUPY_REPO, CUPY_REF, cupy_id, ships("cupy"))
+  lmcache = git_pin(LMCACHE_REPO, LMCACHE_REF, lmcache_id, ships("lmcache"))
+  vllm    = portable ? pin("wheel", wheel("vllm").name, wheel("vllm").sha256, wheel("vllm").version, vllm_id, true) : git_pin(VLLM_REPO, VLLM_REF, vllm_id, true)
+  atom    = ATOM_REPO == "in-tree" ? pin("in-tree", "", recipe("atom"), "", atom_id, true) : git_pin(ATOM_REPO, ATOM_REF, atom_id, true)
 }
 
 # The content of /usr/share/atomstack/stack.json, which `stack-info` reads.
-function "stack_json" {
-  params = []
-  result = jsonencode({
-    schema     = 1
-    stack_id   = stack_id()
-    tag        = tag("atom-vllm", stack_id())
-    unlocked   = unlocked_pins()
-    flavour    = fleet().flavour
-    manifest   = { name = MANIFEST, hash = fleet().hash, gfx = fleet().gfx, plugin = fleet().plugin, toolchain = fleet().toolchain }
-    components = components()
-  })
-}
+stack_json = jsonencode({
+  schema     = 1
+  stack_id   = stack_id
+  tag        = tag("atom-vllm", stack_id)
+  unlocked   = unlocked_pins
+  flavour    = fleet.flavour
+  manifest   = { name = MANIFEST, hash = fleet.hash, gfx = fleet.gfx, plugin = fleet.plugin, toolchain = fleet.toolchain }
+  components = components
+})
 
 function "labels" {
   params = [name, id]
@@ -504,34 +455,31 @@ function "labels" {
     "org.opencontainers.image.title"       = name
     "org.opencontainers.image.description" = "${name} of ATOM + vLLM, for the fleet ${MANIFEST}"
     "org.opencontainers.image.version"     = id
-    "org.opencontainers.image.base.name"   = portable() ? "scratch" : BASE_IMAGE
-    "org.opencontainers.image.base.digest" = portable() ? "" : image_digest(BASE_IMAGE)
+    "org.opencontainers.image.base.name"   = portable ? "scratch" : BASE_IMAGE
+    "org.opencontainers.image.base.digest" = portable ? "" : image_digest(BASE_IMAGE)
     "atomstack.id"                         = id
-    "atomstack.flavour"                    = fleet().flavour
+    "atomstack.flavour"                    = fleet.flavour
     "atomstack.manifest"                   = MANIFEST
-    "atomstack.manifest.hash"              = fleet().hash
-    "atomstack.gfx"                        = gfx()
-    "atomstack.locked"                     = locked() ? "true" : "unlocked"
+    "atomstack.manifest.hash"              = fleet.hash
+    "atomstack.gfx"                        = gfx
+    "atomstack.locked"                     = locked ? "true" : "unlocked"
   }
 }
 
-function "stack_labels" {
-  params = []
-  result = merge(
-    labels("atom-vllm", stack_id()),
-    {
-      "atomstack.stack.id" = stack_id()
-      "atomstack.unlocked" = join(" ", unlocked_pins())
-      "atom.source"        = ATOM_REPO == "in-tree" ? "reference" : "upstream"
-    },
-    { for name, c in components() : "atomstack.${name}.source" => c.source if c.ships },
-    { for name, c in components() : "atomstack.${name}.ref" => c.ref if c.ships && c.ref != "" },
-    { for name, c in components() : "atomstack.${name}.resolved" => c.resolved if c.ships },
-    { for name, c in components() : "atomstack.${name}.version" => c.version if c.ships && c.version != "" },
-    { for name, c in components() : "atomstack.${name}.id" => c.id if c.ships },
-    { for name, c in components() : "atomstack.${name}.ships" => c.ships ? "true" : "false" },
-  )
-}
+stack_labels = merge(
+  labels("atom-vllm", stack_id),
+  {
+    "atomstack.stack.id" = stack_id
+    "atomstack.unlocked" = join(" ", unlocked_pins)
+    "atom.source"        = ATOM_REPO == "in-tree" ? "reference" : "upstream"
+  },
+  { for name, c in components : "atomstack.${name}.source" => c.source if c.ships },
+  { for name, c in components : "atomstack.${name}.ref" => c.ref if c.ships && c.ref != "" },
+  { for name, c in components : "atomstack.${name}.resolved" => c.resolved if c.ships },
+  { for name, c in components : "atomstack.${name}.version" => c.version if c.ships && c.version != "" },
+  { for name, c in components : "atomstack.${name}.id" => c.id if c.ships },
+  { for name, c in components : "atomstack.${name}.ships" => c.ships ? "true" : "false" },
+)
 
 function "annotations" {
   params = [labels]
@@ -575,7 +523,7 @@ target "_common" {
 target "_compiled" {
   inherits = ["_common"]
   contexts = { verdict = "target:gate" }
-  args     = { GFX = gfx() }
+  args     = { GFX = gfx }
 }
 
 target "gate" {
@@ -583,13 +531,13 @@ target "gate" {
   dockerfile = "docker/Dockerfile.gate"
   target     = "verdict"
   contexts = {
-    python   = portable() ? "target:base" : "docker-image://${image(GATE_IMAGE)}"
+    python   = portable ? "target:base" : "docker-image://${image(GATE_IMAGE)}"
     consumer = ATOM_REPO == "in-tree" ? "atom" : source(ATOM_REPO, ATOM_REF)
-    host     = portable() ? "target:vllm-wheel" : source(VLLM_REPO, VLLM_REF)
+    host     = portable ? "target:vllm-wheel" : source(VLLM_REPO, VLLM_REF)
   }
   args = {
     MANIFEST      = MANIFEST
-    MANIFEST_HASH = fleet().hash
+    MANIFEST_HASH = fleet.hash
   }
   output = ["type=cacheonly"]
 }
@@ -609,40 +557,40 @@ target "gate-tool" {
 target "base" {
   inherits   = ["_common"]
   dockerfile = "docker/Dockerfile.base"
-  target     = fleet().flavour
+  target     = fleet.flavour
   args = {
-    BASE_IMAGE   = image(BASE_IMAGE)
+    BASE_IMAGE   = portable ? "scratch" : image(BASE_IMAGE)
     ROCM_VERSION = ROCM_VERSION
     SDK_INDEX    = TORCH_INDEX
   }
-  tags        = [tag("base", base_id())]
-  labels      = labels("base", base_id())
-  annotations = annotations(labels("base", base_id()))
-  cache-from  = cache("base", base_id())
-  cache-to    = cache_to("base", base_id())
+  tags        = [tag("base", base_id)]
+  labels      = labels("base", base_id)
+  annotations = annotations(labels("base", base_id))
+  cache-from  = cache("base", base_id)
+  cache-to    = cache_to("base", base_id)
 }
 
 target "torch" {
   inherits   = ["_compiled"]
   dockerfile = "docker/Dockerfile.torch"
-  target     = portable() ? "portable" : (TORCH_REF == "" ? "wheel" : "source")
+  target     = portable ? "portable" : (TORCH_REF == "" ? "wheel" : "source")
   contexts = merge(
     { base = "target:base" },
-    portable() ? {} : { triton-src = source(TRITON_REPO, TRITON_REF) },
-    portable() || TORCH_REF == "" ? {} : { torch-src = source(TORCH_REPO, TORCH_REF) },
+    portable ? {} : { triton-src = source(TRITON_REPO, TRITON_REF) },
+    portable || TORCH_REF == "" ? {} : { torch-src = source(TORCH_REPO, TORCH_REF) },
     TORCH_WHEEL_DIR == "" ? {} : { torch-wheel = TORCH_WHEEL_DIR },
   )
   args = {
-    TORCH_VERSION      = portable() ? wheel("torch").version : TORCH_VERSION
+    TORCH_VERSION      = portable ? wheel("torch").version : TORCH_VERSION
     TORCH_INDEX        = TORCH_INDEX
     TORCH_WHEEL_URL    = wheel("torch").url
     TORCH_WHEEL_SHA256 = wheel("torch").sha256
   }
-  tags        = [tag("torch", torch_id())]
-  labels      = labels("torch", torch_id())
-  annotations = annotations(labels("torch", torch_id()))
-  cache-from  = cache("torch", torch_id())
-  cache-to    = cache_to("torch", torch_id())
+  tags        = [tag("torch", torch_id)]
+  labels      = labels("torch", torch_id)
+  annotations = annotations(labels("torch", torch_id))
+  cache-from  = cache("torch", torch_id)
+  cache-to    = cache_to("torch", torch_id)
 }
 
 target "_wheel" {
@@ -657,8 +605,8 @@ target "aiter" {
   target     = ships("aiter") ? "wheel" : "none"
   contexts   = ships("aiter") ? { aiter-src = source(AITER_REPO, AITER_REF) } : {}
   args       = { VERSION = version(AITER_REPO, AITER_REF) }
-  cache-from = cache("aiter", aiter_id())
-  cache-to   = cache_to("aiter", aiter_id())
+  cache-from = cache("aiter", aiter_id)
+  cache-to   = cache_to("aiter", aiter_id)
 }
 
 target "cupy" {
@@ -666,8 +614,8 @@ target "cupy" {
   dockerfile = "docker/Dockerfile.cupy"
   target     = ships("cupy") ? "wheel" : "none"
   contexts   = ships("cupy") ? { cupy-src = source(CUPY_REPO, CUPY_REF) } : {}
-  cache-from = cache("cupy", cupy_id())
-  cache-to   = cache_to("cupy", cupy_id())
+  cache-from = cache("cupy", cupy_id)
+  cache-to   = cache_to("cupy", cupy_id)
 }
 
 target "lmcache" {
@@ -676,8 +624,8 @@ target "lmcache" {
   target     = ships("lmcache") ? "wheel" : "none"
   contexts   = ships("lmcache") ? { lmcache-src = source(LMCACHE_REPO, LMCACHE_REF) } : {}
   args       = { VERSION = version(LMCACHE_REPO, LMCACHE_REF) }
-  cache-from = cache("lmcache", lmcache_id())
-  cache-to   = cache_to("lmcache", lmcache_id())
+  cache-from = cache("lmcache", lmcache_id)
+  cache-to   = cache_to("lmcache", lmcache_id)
 }
 
 target "atom" {
@@ -694,34 +642,34 @@ target "atom" {
 
 # The vLLM wheel: compiled for the manifest's targets, or (portable) the pinned CPU wheel, which the gate reads as well.
 target "vllm-wheel" {
-  inherits   = [portable() ? "_common" : "_wheel"]
+  inherits   = [portable ? "_common" : "_wheel"]
   dockerfile = "docker/Dockerfile.vllm"
-  target     = portable() ? "portable-wheel" : "wheel"
-  contexts   = portable() ? { base = "target:base" } : { vllm-src = source(VLLM_REPO, VLLM_REF) }
+  target     = portable ? "portable-wheel" : "wheel"
+  contexts   = portable ? { base = "target:base" } : { vllm-src = source(VLLM_REPO, VLLM_REF) }
   args = {
-    VERSION           = portable() ? wheel("vllm").version : version(VLLM_REPO, VLLM_REF)
+    VERSION           = portable ? wheel("vllm").version : version(VLLM_REPO, VLLM_REF)
     VLLM_WHEEL        = wheel("vllm").name
     VLLM_WHEEL_SHA256 = wheel("vllm").sha256
   }
   output     = ["type=local,dest=dist/wheels"]
-  cache-from = cache("vllm-wheel", vllm_id())
-  cache-to   = cache_to("vllm-wheel", vllm_id())
+  cache-from = cache("vllm-wheel", vllm_id)
+  cache-to   = cache_to("vllm-wheel", vllm_id)
 }
 
 target "vllm" {
   inherits   = ["_compiled"]
   dockerfile = "docker/Dockerfile.vllm"
-  target     = fleet().flavour
+  target     = fleet.flavour
   contexts = {
     torch        = "target:torch"
     vllm-wheel   = "target:vllm-wheel"
   }
-  args        = { VERSION = portable() ? wheel("vllm").version : "" }
-  tags        = [tag("vllm", vllm_id())]
-  labels      = labels("vllm", vllm_id())
-  annotations = annotations(labels("vllm", vllm_id()))
-  cache-from  = cache("vllm", vllm_id())
-  cache-to    = cache_to("vllm", vllm_id())
+  args        = { VERSION = portable ? wheel("vllm").version : "" }
+  tags        = [tag("vllm", vllm_id)]
+  labels      = labels("vllm", vllm_id)
+  annotations = annotations(labels("vllm", vllm_id))
+  cache-from  = cache("vllm", vllm_id)
+  cache-to    = cache_to("vllm", vllm_id)
 }
 
 target "atom-vllm" {
@@ -736,10 +684,10 @@ target "atom-vllm" {
     report  = "target:gate-report"
     tool    = "target:gate-tool"
   }
-  args        = { STACK_JSON = stack_json() }
-  tags        = [tag("atom-vllm", stack_id())]
-  labels      = stack_labels()
-  annotations = annotations(stack_labels())
-  cache-from  = cache("atom-vllm", stack_id())
-  cache-to    = cache_to("atom-vllm", stack_id())
+  args        = { STACK_JSON = stack_json }
+  tags        = [tag("atom-vllm", stack_id)]
+  labels      = stack_labels
+  annotations = annotations(stack_labels)
+  cache-from  = cache("atom-vllm", stack_id)
+  cache-to    = cache_to("atom-vllm", stack_id)
 }
