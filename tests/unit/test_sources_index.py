@@ -43,7 +43,8 @@ def wheel(files: dict[str, str | bytes] = FILES) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(name, content)
+            # Noise does not compress, and trying to costs most of a test's time.
+            archive.writestr(name, content, zipfile.ZIP_STORED if content[:9] == NOISE[:9] else None)
     return buffer.getvalue()
 
 
@@ -414,6 +415,14 @@ def test_a_password_in_the_address_is_sent_and_never_shown(
     with pytest.raises(CannotCheckError, match="HTTP status 401") as caught:
         open_source("demo==1.1")
     assert "s3cret" not in str(caught.value)
+
+
+def test_a_ca_bundle_that_is_not_there(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_CERT", "/nowhere/ca.pem")
+    with pytest.raises(
+        CannotCheckError, match=r"/nowhere/ca\.pem: the CA bundle that pip is configured to trust"
+    ):
+        open_source("demo==1.0")
 
 
 def test_a_spec_that_is_not_one_version(index: Index) -> None:
