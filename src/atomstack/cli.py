@@ -73,7 +73,7 @@ def _add_lock(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="write nothing, use no network; exit 1 when recipes or manifests changed",
     )
     how.add_argument(
-        "--recipes", action="store_true", help="refresh the recipes only, which takes no network"
+        "--recipes", action="store_true", help="refresh only what takes no network and no buildx"
     )
     command.set_defaults(run=_lock)
 
@@ -85,10 +85,10 @@ def _lock(args: argparse.Namespace) -> int:
         check(Path())
         return EXIT_HOLDS
     from atomstack.lock.override import FILE
-    from atomstack.lock.write import write, write_recipes
+    from atomstack.lock.write import write, write_offline
 
     if args.recipes:
-        print(f"{FILE}: {'written' if write_recipes(Path()) else 'up to date'}")
+        print(f"{FILE}: {'written' if write_offline(Path()) else 'up to date'}")
         return EXIT_HOLDS
     report = write(Path(), announce=lambda line: print(line, file=sys.stderr))
     for outcome in report.outcomes:
@@ -98,7 +98,7 @@ def _lock(args: argparse.Namespace) -> int:
     print(f"{FILE}: {state}, {unlocked} of {len(report.outcomes)} pins unlocked")
     if refused := [outcome.name for outcome in report.outcomes if outcome.state == "refused"]:
         raise StaleError(
-            f"tags moved, and the lock did not follow: {', '.join(refused)}. Find out why; to accept one, "
+            f"what ought not to move has, and the lock did not follow: {', '.join(refused)}. To accept one, "
             f"delete its entry from {FILE} and run `atomstack lock` again"
         )
     return EXIT_HOLDS

@@ -4,19 +4,31 @@ import hashlib
 from pathlib import Path
 
 from atomstack.errors import StaleError
-from atomstack.lock import override
+from atomstack.lock import override, wheels
 from atomstack.lock.recipes import recipes
 
 
 def check(root: Path) -> None:
-    """StaleError when a recipe or manifest on disk is not the one docker-bake.override.json was made of."""
+    """StaleError when what is on disk is not what docker-bake.override.json was made of.
+
+    That is: recipes, manifests, and the pins of the portable flavour's wheels. The pins of the bake file are not
+    asked, which would take buildx: one that the lock lacks is built as `unlocked`, and says so.
+    """
     if not (root / override.FILE).is_file():
         raise StaleError(
             f"{override.FILE}: not there; mend it with: atomstack manifest render && atomstack lock"
         )
     differing = []
-    locked = override.read(root, override.LOCK).get("recipes", {})
-    differing += _differences("the recipe of {}", locked, recipes(root), "atomstack lock --recipes")
+    lock = override.EMPTY_LOCK | override.read(root, override.LOCK)
+    differing += _differences("the recipe of {}", lock["recipes"], recipes(root), "atomstack lock --recipes")
+    if lock["wheels"].get("vllm") != wheels.vllm(root):
+        differing.append(
+            "the pin of the vLLM wheel changed since it was written; mend it with: atomstack lock --recipes"
+        )
+    if (torch := lock["wheels"].get("torch")) and torch["version"] != wheels.pinned_torch(root):
+        differing.append(
+            "the pin of the torch wheel changed since it was written; mend it with: atomstack lock"
+        )
     rendered = {name: entry.get("hash") for name, entry in override.read(root, override.MANIFESTS).items()}
     on_disk = {p.stem: hashlib.sha256(p.read_bytes()).hexdigest() for p in (root / "manifests").glob("*.yml")}
     differing += _differences("manifests/{}.yml", rendered, on_disk, "atomstack manifest render")

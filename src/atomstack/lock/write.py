@@ -34,19 +34,24 @@ class Report:
     outcomes: tuple[Outcome, ...]
 
 
-def write_recipes(root: Path) -> bool:
+def write_offline(root: Path) -> bool:
     """Refresh the half that takes no network; whether docker-bake.override.json changed."""
-    found = recipes(root)
-    return override.update(root, override.LOCK, lambda old: override.EMPTY_LOCK | old | {"recipes": found})
+    found, vllm = recipes(root), wheels.vllm(root)
+
+    def change(old: dict[str, Any]) -> dict[str, Any]:
+        new = override.EMPTY_LOCK | old
+        return new | {"recipes": found, "wheels": new["wheels"] | {"vllm": vllm}}
+
+    return override.update(root, override.LOCK, change)
 
 
 def write(root: Path, announce: Callable[[str], None]) -> Report:
-    """Resolve every pin of the checkout at `root` and write what was learnt; `announce` is told of progress.
+    """Resolve every pin of the checkout at `root`, write what was learnt; `announce` is told of progress.
 
-    An entry that cannot be asked for is kept. A tag that moved is not followed: its entry is kept and the
-    outcome is `refused`. An entry whose pin is gone goes.
+    An entry that cannot be asked for is kept. A tag that moved or a wheel that was replaced is not followed: its
+    entry is kept and the outcome is `refused`. An entry whose pin is gone goes.
     """
-    recipes_changed = write_recipes(root)  # bake refuses to say anything without the file
+    offline_changed = write_offline(root)  # bake refuses to say anything without the file
     wanted = pins(root)
     questions = [*_questions(root, wanted)]
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -57,22 +62,16 @@ def write(root: Path, announce: Callable[[str], None]) -> Report:
     outcomes: list[Outcome] = []
 
     def change(old: dict[str, Any]) -> dict[str, Any]:
-        new: dict[str, Any] = {
-            "schema": 1,
-            "recipes": old["recipes"],
-            "sources": {},
-            "images": {},
-            "wheels": {},
-        }
+        new: dict[str, Any] = old | {"sources": {}, "images": {}, "wheels": {"vllm": old["wheels"]["vllm"]}}
         for (kind, name, _), answer in asked:
-            entry, outcome = _merge(kind, name, old.get(kind, {}).get(name), answer)
+            entry, outcome = _merge(root, kind, name, old.get(kind, {}).get(name), answer)
             outcomes.append(outcome)
             if entry is not None:
                 new[kind][name] = entry
         return new
 
     changed = override.update(root, override.LOCK, change)
-    return Report(changed=changed or recipes_changed, outcomes=tuple(outcomes))
+    return Report(changed=changed or offline_changed, outcomes=tuple(outcomes))
 
 
 _Question = tuple[str, str, Callable[[], Any]]
@@ -85,7 +84,6 @@ def _questions(root: Path, wanted: Pins) -> Iterator[_Question]:
     for reference in wanted.images:
         yield "images", reference, partial(images.digest, reference)
     yield "wheels", "torch", partial(wheels.torch, root)
-    yield "wheels", "vllm", partial(wheels.vllm, root)
 
 
 def _ask(question: _Question) -> Any:
@@ -96,8 +94,10 @@ def _ask(question: _Question) -> Any:
         return error
 
 
-def _merge(kind: str, name: str, old: Any, answer: Any) -> tuple[Any, Outcome]:
+def _merge(root: Path, kind: str, name: str, old: Any, answer: Any) -> tuple[Any, Outcome]:
     """The entry to write, None for none, and what to tell of it."""
+    if kind == "wheels" and old is not None and old["version"] != wheels.pinned_torch(root):
+        old = None  # of another pin: a source or an image has its pin in its name
     if isinstance(answer, CannotCheckError):
         state = "kept" if old is not None else "unlocked"
         return old, Outcome(kind, name, state, str(answer).splitlines()[0])
@@ -109,8 +109,8 @@ def _merge(kind: str, name: str, old: Any, answer: Any) -> tuple[Any, Outcome]:
         if isinstance(answer, git.Source):  # a fact that could not be had this time still holds of the commit
             entry = {key: old.get(key) if value is None else value for key, value in entry.items()}
         return entry, Outcome(kind, name, "unchanged", after or "")
-    if isinstance(answer, git.Source) and answer.tag:
-        return old, Outcome(kind, name, "refused", f"the tag moved from {before} to {after}")
+    if kind == "wheels" or (isinstance(answer, git.Source) and answer.tag):  # what ought never to change
+        return old, Outcome(kind, name, "refused", f"was {before} and is now {after}")
     return entry, Outcome(kind, name, "moved", f"from {before} to {after}")
 
 
