@@ -1,0 +1,66 @@
+"""What tests of more than one folder share."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+# A pin in the shell of who runs the tests is not the checkout's.
+ENVIRONMENT = {
+    name: os.environ[name]
+    for name in ("PATH", "HOME", "TMPDIR", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "BUILDX_CONFIG")
+    if name in os.environ
+}
+
+
+@dataclass(frozen=True)
+class Bake:
+    """`docker buildx bake` on this checkout, asked to resolve and never to build. It takes no daemon."""
+
+    command: Sequence[str]
+
+    def run(
+        self, *arguments: str, env: Mapping[str, str] = {}, override: Path | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """bake with the pins in `env`; `override` stands in for docker-bake.override.json."""
+        files = ["--file", "docker-bake.hcl", "--file", str(override or "docker-bake.override.json")]
+        return subprocess.run(
+            [*self.command, "bake", "--progress=quiet", *files, *arguments],
+            cwd=REPOSITORY,
+            env=ENVIRONMENT | dict(env),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def print(
+        self, *targets: str, env: Mapping[str, str] = {}, override: Path | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """What bake would build: {"group": …, "target": …}."""
+        done = self.run("--print", *targets, env=env, override=override)
+        assert done.returncode == 0, done.stderr
+        resolved: dict[str, dict[str, Any]] = json.loads(done.stdout)
+        return resolved
+
+    def refusal(self, *targets: str, env: Mapping[str, str] = {}, override: Path | None = None) -> str:
+        """The line in which bake says why it refuses."""
+        done = self.run("--print", *targets, env=env, override=override)
+        assert done.returncode != 0, f"bake resolved {targets} with {env}"
+        return next(line for line in done.stderr.splitlines() if line.startswith("ERROR:"))
+
+
+@pytest.fixture(scope="session")
+def bake() -> Bake:
+    """buildx where Docker has it, else the one that scripts/builder.sh brings."""
+    buildx = ["docker", "buildx"]
+    try:
+        subprocess.run([*buildx, "version"], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        buildx = ["scripts/builder.sh", "run", *buildx]
+    return Bake(buildx)
