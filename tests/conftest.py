@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class Bake:
     """`docker buildx bake` on this checkout, asked to resolve and never to build. It takes no daemon."""
 
     command: Sequence[str]
+    answers: dict[Any, str] = field(default_factory=dict)
 
     def run(
         self, *arguments: str, env: Mapping[str, str] = {}, override: Path | None = None
@@ -42,11 +43,15 @@ class Bake:
     def print(
         self, *targets: str, env: Mapping[str, str] = {}, override: Path | None = None
     ) -> dict[str, dict[str, Any]]:
-        """What bake would build: {"group": …, "target": …}."""
-        done = self.run("--print", *targets, env=env, override=override)
-        assert done.returncode == 0, done.stderr
-        resolved: dict[str, dict[str, Any]] = json.loads(done.stdout)
-        return resolved
+        """What bake would build: {"group": …, "target": …}; of the committed lock asked for once a session."""
+        question = (targets, frozenset(env.items()))
+        if override is not None or question not in self.answers:
+            done = self.run("--print", *targets, env=env, override=override)
+            assert done.returncode == 0, done.stderr
+            if override is not None:
+                return json.loads(done.stdout)
+            self.answers[question] = done.stdout
+        return json.loads(self.answers[question])
 
     def refusal(self, *targets: str, env: Mapping[str, str] = {}, override: Path | None = None) -> str:
         """The line in which bake says why it refuses."""
