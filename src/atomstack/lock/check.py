@@ -11,8 +11,8 @@ from atomstack.lock.recipes import recipes
 def check(root: Path) -> None:
     """StaleError when what is on disk is not what docker-bake.override.json was made of.
 
-    That is: recipes, manifests, and the pins of the portable flavour's wheels. The pins of the bake file are not
-    asked, which would take buildx: one that the lock lacks is built as `unlocked`, and says so.
+    That is: recipes, manifests, and the pins of the portable flavour's wheels. The pins of the bake file are
+    not asked, which would take buildx: one that the lock lacks is built as `unlocked`, and says so.
     """
     if not (root / override.FILE).is_file():
         raise StaleError(

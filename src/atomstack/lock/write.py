@@ -48,8 +48,8 @@ def write_offline(root: Path) -> bool:
 def write(root: Path, announce: Callable[[str], None]) -> Report:
     """Resolve every pin of the checkout at `root`, write what was learnt; `announce` is told of progress.
 
-    An entry that cannot be asked for is kept. A tag that moved or a wheel that was replaced is not followed: its
-    entry is kept and the outcome is `refused`. An entry whose pin is gone goes.
+    An entry that cannot be asked for is kept. A tag that moved or a wheel that was replaced is not followed:
+    its entry is kept and the outcome is `refused`. An entry whose pin is gone goes.
     """
     offline_changed = write_offline(root)  # bake refuses to say anything without the file
     wanted = pins(root)
