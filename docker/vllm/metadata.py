@@ -1,6 +1,9 @@
 """Give the environment a distribution named vllm: metadata only, for a vLLM that is installed under another name.
 
-`vllm serve` asks importlib.metadata for the version of `vllm`. Usage: metadata.py DISTRIBUTION VERSION
+`vllm serve` asks importlib.metadata for the version of `vllm`, and vLLM takes itself for a CPU build only when that
+version says so ("cpu" in vllm.platforms.vllm_version_matches_substr); upstream's CPU wheels are X+cpu too.
+
+    metadata.py DISTRIBUTION VERSION
 """
 
 import pathlib
@@ -8,10 +11,10 @@ import sys
 import sysconfig
 
 distribution, version = sys.argv[1:]
-folder = pathlib.Path(sysconfig.get_path("purelib"), f"vllm-{version}.dist-info")
+folder = pathlib.Path(sysconfig.get_path("purelib"), f"vllm-{version}+cpu.dist-info")
 folder.mkdir()
 (folder / "METADATA").write_text(
-    f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n"
+    f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n"
     f"Summary: Metadata only: the package vllm here was installed by the distribution {distribution} {version}\n"
 )
 (folder / "INSTALLER").write_text("atomstack\n")
