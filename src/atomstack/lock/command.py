@@ -44,7 +44,7 @@ def run(
 
 
 def _last_words(err: str) -> str:
-    """The line of `err` that says why: git and docker print `fatal:` or `ERROR:` before it."""
+    """The line of `err` that says why: the first that git, docker or pip mark as an error, else the last."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     marked = [line for line in lines if line.lower().startswith(("fatal:", "error:"))]
-    return (marked or lines or [""])[-1]
+    return (marked + lines[-1:] + [""])[0]

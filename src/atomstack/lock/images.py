@@ -11,8 +11,17 @@ def digest(reference: str) -> str:
 
     Asked through buildx, which knows the registry's login, its mirrors and its certificates as builds do.
     """
-    command = ["docker", "buildx", "imagetools", "inspect", "--format", "{{.Manifest.Digest}}", reference]
-    answer = run(command, seconds=60).strip()
+    # `json` because a format that begins with {{.Manifest is answered with a table of it
+    command = [
+        "docker",
+        "buildx",
+        "imagetools",
+        "inspect",
+        "--format",
+        "{{json .Manifest.Digest}}",
+        reference,
+    ]
+    answer = run(command, seconds=60).strip().strip('"')
     if not re.fullmatch(r"sha256:[0-9a-f]{64}", answer):
         raise CannotCheckError(
             f"docker buildx imagetools inspect {reference} answered {answer[:80]!r}, not a digest"
