@@ -10,6 +10,7 @@ Standard library only, for it runs in the image it describes.
 import argparse
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 # File -> what the gate looked at.
@@ -36,7 +37,7 @@ class Stack:
     def __init__(self, root):
         self.problems = []
         self.stack = self._read(root / "stack.json", ("stack_id", "tag", "flavour", "manifest", "components"))
-        self.gates = {name: self._read(root / name, ("verdict", "inputs", "findings")) for name in GATES}
+        self.gates = {name: self._read(root / name, ("verdict", "inputs", "summary", "findings")) for name in GATES}
 
     def _read(self, path, keys):
         """The object in `path`, or None and a problem."""
@@ -132,21 +133,18 @@ def _stack_lines(stack):
 def _gate_cells(result):
     if result is None:
         return ["no result", ""]
-    sides = " against ".join(
-        f"{side['name']} {side['version'] or '(no version)'}" for side in result["inputs"]
-    )
-    found = len(result["findings"])
-    return [str(result["verdict"]), f"{sides}: {found} finding{'' if found == 1 else 's'}"]
+    sides = [result["inputs"][role] for role in ("consumer", "host")]
+    fit = " against ".join(f"{side['name']} {side['version'] or '(no version)'}" for side in sides)
+    found = Counter(finding["severity"] for finding in result["findings"])
+    counts = ", ".join(f"{number} {severity}" for severity, number in sorted(found.items())) or "no findings"
+    return [result["verdict"], f"{fit}: {result['summary']['import_sites']} import sites, {counts}"]
 
 
 def table(rows, indent="  "):
     """Rows of strings as lines, every column but the last as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
     return [
-        (
-            indent
-            + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
-        ).rstrip()
+        (indent + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])).rstrip()
         for row in rows
     ]
 

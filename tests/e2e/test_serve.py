@@ -6,9 +6,7 @@ and one bound of the machine (VLLM_CPU_KVCACHE_SPACE). No container has a networ
 """
 
 import json
-import os
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+DOCKER = [str(Path(__file__).parents[2] / "scripts/builder.sh"), "run", "docker"]
 INSIDE = Path(__file__).parent / "serve"
 READY_WITHIN = 420  # seconds; 45 to 80 were seen on two cores
 TOKENS = 32
@@ -50,20 +49,14 @@ class Served:
 
 
 def docker(*arguments: str, stdin: bytes = b"", timeout: float = 120) -> bytes:
-    done = subprocess.run(
-        ["docker", *arguments], input=stdin, capture_output=True, timeout=timeout, check=False
-    )
+    done = subprocess.run([*DOCKER, *arguments], input=stdin, capture_output=True, timeout=timeout, check=False)
     assert done.returncode == 0, f"docker {' '.join(arguments)}\n{done.stderr.decode(errors='replace')}"
     return done.stdout
 
 
 @pytest.fixture(scope="module")
-def image() -> str:
-    name = os.environ.get("ATOMSTACK_IMAGE", "")
-    assert name, (
-        "ATOMSTACK_IMAGE is not set: expected the name of an atom-vllm image, as `make portable` prints it"
-    )
-    return name
+def image(built) -> str:
+    return built.image()
 
 
 @pytest.fixture(scope="module")
@@ -91,17 +84,13 @@ def container(image: str, command: list[str], environment: dict[str, str], model
         docker("start", name)
         yield name
     finally:
-        subprocess.run(
-            ["docker", "rm", "--force", "--volumes", name], capture_output=True, timeout=120, check=False
-        )
+        subprocess.run([*DOCKER, "rm", "--force", "--volumes", name], capture_output=True, timeout=120, check=False)
 
 
 def ask(name: str, path: str, body: dict | None = None) -> dict:
     """What the server answers on its loopback, for a client in the same container."""
     stdin = json.dumps(body).encode() if body is not None else b""
-    return json.loads(
-        docker("exec", "-i", name, "python3", "-c", ASK, path, stdin=stdin, timeout=180) or b"null"
-    )
+    return json.loads(docker("exec", "-i", name, "python3", "-c", ASK, path, stdin=stdin, timeout=180) or b"null")
 
 
 def wait_until_ready(name: str, progress) -> None:
@@ -109,19 +98,15 @@ def wait_until_ready(name: str, progress) -> None:
     start = time.monotonic()
     told = 0.0
     while True:
-        probe = ["docker", "exec", "-i", name, "python3", "-c", ASK, "/health"]
+        probe = [*DOCKER, "exec", "-i", name, "python3", "-c", ASK, "/health"]
         if (
-            subprocess.run(
-                probe, stdin=subprocess.DEVNULL, capture_output=True, timeout=180, check=False
-            ).returncode
+            subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, timeout=180, check=False).returncode
             == 0
         ):
             return
         state = json.loads(docker("inspect", name))[0]["State"]
         waited = time.monotonic() - start
-        logs = subprocess.run(
-            ["docker", "logs", "--tail=60", name], capture_output=True, timeout=60, check=False
-        )
+        logs = subprocess.run([*DOCKER, "logs", "--tail=60", name], capture_output=True, timeout=60, check=False)
         lines = (logs.stderr + logs.stdout).decode(errors="replace").splitlines()
         assert state["Running"], f"the server ended with {state['ExitCode']}:\n" + "\n".join(lines)
         assert waited < READY_WITHIN, f"not ready after {waited:.0f} s:\n" + "\n".join(lines)
@@ -129,19 +114,6 @@ def wait_until_ready(name: str, progress) -> None:
             told = waited
             progress(f"{waited:4.0f} s  {lines[-1][:120] if logs.stdout else ''}")
         time.sleep(2)
-
-
-@pytest.fixture(scope="module")
-def progress(pytestconfig):
-    """Say something now, past pytest's capture: a server takes a minute to start."""
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-
-    def say(text: str) -> None:
-        with capture.global_and_fixture_disabled():
-            sys.stdout.write(f"  serve: {text}\n")
-            sys.stdout.flush()
-
-    return say
 
 
 @pytest.fixture(scope="module")
@@ -237,9 +209,7 @@ def test_stack_info_runs_in_the_image_and_names_the_plugin_that_is_inside(image)
     info = json.loads(docker("run", "--rm", "--network=none", image, "stack-info", "--format=json"))
     assert info["problems"] == []
     assert info["stack"]["components"]["atom"]["ships"] is True
-    assert {name: gate["verdict"] for name, gate in info["gates"].items()} == dict.fromkeys(
-        info["gates"], "holds"
-    )
+    assert {name: gate["verdict"] for name, gate in info["gates"].items()} == dict.fromkeys(info["gates"], "holds")
     text = docker("run", "--rm", "--network=none", image, "stack-info").decode()
     assert info["stack"]["stack_id"] in text
     assert "not checked here" in text

@@ -1,6 +1,6 @@
 """`stack-info`, the command inside the image, run as it runs there: a file of its own, with the standard library only.
 
-The shape of stack.json is the function stack_json in docker-bake.hcl; of a gate's result, DESIGN.md's JSON.
+The shape of stack.json is the function stack_json in docker-bake.hcl.
 """
 
 import json
@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from atomstack.findings import Finding, Input, Result, Severity
+from atomstack.report import json_report
 
 SCRIPT = Path(__file__).parents[2] / "docker" / "atom-vllm" / "stack-info.py"
 
@@ -38,9 +41,7 @@ STACK = {
         "toolchain": [],
     },
     "components": {
-        "vllm": pin(
-            "https://github.com/vllm-project/vllm.git", "v0.31.0", "c" * 40, "0.31.0", "bbbbbbbbbbbb"
-        ),
+        "vllm": pin("https://github.com/vllm-project/vllm.git", "v0.31.0", "c" * 40, "0.31.0", "bbbbbbbbbbbb"),
         "atom": pin("https://github.com/ROCm/ATOM.git", "v0.1.9", "d" * 40, "0.1.9", "aaaaaaaaaaaa"),
         "aiter": pin("https://github.com/ROCm/aiter.git", "v0.1.28.post1", "unlocked", "", "cccccccccccc"),
         "cupy": pin("https://github.com/cupy/cupy.git", "v14.2.0", "", "", "dddddddddddd", ships=False),
@@ -48,31 +49,13 @@ STACK = {
 }
 
 
-def gate(verdict="holds", findings=(), not_checked=()):
-    return {
-        "schema": 1,
-        "gate": "compat-check",
-        "inputs": [
-            {
-                "role": "consumer",
-                "name": "atom",
-                "version": "0.1.9",
-                "kind": "directory",
-                "content_hash": "sha256:1",
-            },
-            {
-                "role": "host",
-                "name": "vllm",
-                "version": "0.31.0",
-                "kind": "directory",
-                "content_hash": "sha256:2",
-            },
-        ],
-        "verdict": verdict,
-        "summary": {"import_sites": 3},
-        "findings": list(findings),
-        "not_checked": list(not_checked),
-    }
+def gate(*findings, not_checked=()):
+    """A result as compat-check writes it."""
+    consumer = Input("consumer", "atom", "0.1.9", "directory", "sha256:1")
+    host = Input("host", "vllm", "0.31.0", "directory", "sha256:2")
+    summary = {"import_sites": 29, "distinct_symbols": 29}
+    result = Result("compat-check", (consumer, host), summary, findings, "numerics", tuple(not_checked))
+    return json.loads(json_report.render(result, Severity.ERROR))
 
 
 @pytest.fixture
@@ -109,7 +92,7 @@ def test_text_names_every_pin_that_ships_with_what_it_resolved_to(root):
         "gfx942, gfx950",
         "AITER_REF=v0.1.28.post1",
         "ATOM_DISABLE_VLLM_PLUGIN=0 enables it",
-        "atom 0.1.9 against vllm 0.31.0: 0 findings",
+        "holds  atom 0.1.9 against vllm 0.31.0: 29 import sites, no findings",
         "numerics:",
         "kernels: not audited yet",
     ],
@@ -146,13 +129,11 @@ def test_json_holds_the_files_whole(root):
 
 
 def test_what_a_gate_found_and_what_it_could_not_decide_are_counted(root):
-    found = gate(
-        "fails", findings=[{"code": "unresolved-import"}], not_checked=["a.py:1: computed name", "b.py:2"]
-    )
-    (root / "compat-check.installed.json").write_text(json.dumps(found))
+    finding = Finding("unresolved-import", Severity.ERROR, "atom/a.py", 1, "vllm.attention:Attention", "gone")
+    result = gate(finding, finding, not_checked=["a.py:1: computed name", "b.py:2: the same"])
+    (root / "compat-check.installed.json").write_text(json.dumps(result))
     text = stack_info(root).stdout
-    assert "fails" in text
-    assert "1 finding\n" in text
+    assert "fails  atom 0.1.9 against vllm 0.31.0: 29 import sites, 2 error" in text
     assert "2 sites that compat-check could not decide" in text
 
 

@@ -249,9 +249,7 @@ class LlamaForCausalLM(nn.Module, SupportsPP, SupportsQuant):
             )
             if config.tie_word_embeddings:
                 self.lm_head = self.lm_head.tie_weights(self.model.embed_tokens)
-            self.logits_processor = LogitsProcessor(
-                config.vocab_size, scale=getattr(config, "logit_scale", 1.0)
-            )
+            self.logits_processor = LogitsProcessor(config.vocab_size, scale=getattr(config, "logit_scale", 1.0))
         else:
             self.lm_head = PPMissingLayer()
 

@@ -24,7 +24,5 @@ def set_framework_backbone(name: str) -> None:
     """Say which framework it is, whatever the case; ValueError for one that is not in `FRAMEWORKS`."""
     global _backbone  # noqa: PLW0603  one fact per process, set by the hook of the framework that runs it
     if name.lower() not in FRAMEWORKS:
-        raise ValueError(
-            f"{name!r} is no framework that ATOM plugs into; expected one of {', '.join(FRAMEWORKS)}"
-        )
+        raise ValueError(f"{name!r} is no framework that ATOM plugs into; expected one of {', '.join(FRAMEWORKS)}")
     _backbone = name.lower()

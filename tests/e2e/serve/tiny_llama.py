@@ -81,9 +81,7 @@ def main():
     files = {
         "config.json": json.dumps(CONFIG).encode(),
         "tokenizer.json": tokenizer().encode(),
-        "tokenizer_config.json": json.dumps(
-            {"tokenizer_class": "PreTrainedTokenizerFast", **special}
-        ).encode(),
+        "tokenizer_config.json": json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **special}).encode(),
         "model.safetensors": save(dict(weights()), metadata={"format": "pt"}),
     }
     with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:

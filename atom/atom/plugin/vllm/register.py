@@ -33,9 +33,7 @@ def register_platform() -> str | None:
 
     host = host_platform()
     if host not in SUPPORTED:
-        logger.warning(
-            "ATOM's platform stands down: it goes over ROCm, CUDA or CPU, and vLLM would pick %s", host
-        )
+        logger.warning("ATOM's platform stands down: it goes over ROCm, CUDA or CPU, and vLLM would pick %s", host)
         return None
     return PLATFORM
 
