@@ -5,19 +5,15 @@ that `compat-check` starts fast and runs where only the standard library and pac
 """
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 from atomstack import __version__
-from atomstack.errors import (
-    EXIT_HOLDS,
-    EXIT_NOT_CHECKED,
-    AtomstackError,
-    StaleError,
-    UsageError,
-)
+from atomstack.errors import EXIT_FINDINGS, EXIT_HOLDS, EXIT_NOT_CHECKED, AtomstackError, StaleError, UsageError
+from atomstack.findings import Severity
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,13 +51,43 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_compat_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
-        "compat-check", help="does a package fit the package whose internals it uses?"
+        "compat-check",
+        help="does a package fit the package whose internals it uses?",
+        description="Does CONSUMER fit HOST? Static: nothing of either side is imported or run. Each is a directory, a "
+        "wheel, an sdist, NAME==VERSION from the package index, or installed:NAME.",
+    )
+    command.add_argument("consumer", metavar="CONSUMER", help="the package that uses another one's internals")
+    command.add_argument(
+        "--package",
+        metavar="NAME",
+        help="import package of CONSUMER, where it holds several (or that of HOST)",
+    )
+    command.add_argument("--against", metavar="HOST", required=True, help="the package whose internals it uses")
+    command.add_argument("--format", choices=["text", "json"], default="text", help="of what is printed")
+    command.add_argument("--json", metavar="FILE", type=Path, help="write the result there as JSON, too")
+    command.add_argument(
+        "--fail-on",
+        choices=[severity.value for severity in Severity],
+        default=Severity.ERROR.value,
+        help="exit 1 on findings of this severity or a worse one (default: error, which is silent too)",
     )
     command.set_defaults(run=_compat_check)
 
 
 def _compat_check(args: argparse.Namespace) -> int:
-    raise NotImplementedError
+    from atomstack.compat_check import check, open_pair
+    from atomstack.report import json_report, text
+
+    result = check(*open_pair(args.consumer, args.against, args.package))
+    fail_on = Severity(args.fail_on)
+    if args.json:
+        args.json.write_text(json_report.render(result, fail_on), encoding="utf-8")
+    if args.format == "json":
+        sys.stdout.write(json_report.render(result, fail_on))
+    else:
+        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        sys.stdout.write(text.render(result, fail_on, colour=colour))
+    return EXIT_FINDINGS if result.failing(fail_on) else EXIT_HOLDS
 
 
 def _add_lock(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -72,9 +98,7 @@ def _add_lock(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         action="store_true",
         help="write nothing, use no network; exit 1 when recipes or manifests changed",
     )
-    how.add_argument(
-        "--recipes", action="store_true", help="refresh only what takes no network and no buildx"
-    )
+    how.add_argument("--recipes", action="store_true", help="refresh only what takes no network and no buildx")
     command.set_defaults(run=_lock)
 
 
@@ -111,9 +135,7 @@ def _add_manifest(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     check.add_argument("names", nargs="*", metavar="NAME")
     check.set_defaults(run=_manifest_check)
     render = actions.add_parser("render", help="write them into docker-bake.override.json")
-    render.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 when it is not up to date"
-    )
+    render.add_argument("--check", action="store_true", help="write nothing; exit 1 when it is not up to date")
     render.set_defaults(run=_manifest_render)
     show = actions.add_parser("show", help="print one manifest, or one field of it, a line per item")
     show.add_argument("name", metavar="NAME")

@@ -15,9 +15,7 @@ def check(root: Path) -> None:
     not asked, which would take buildx: one that the lock lacks is built as `unlocked`, and says so.
     """
     if not (root / override.FILE).is_file():
-        raise StaleError(
-            f"{override.FILE}: not there; mend it with: atomstack manifest render && atomstack lock"
-        )
+        raise StaleError(f"{override.FILE}: not there; mend it with: atomstack manifest render && atomstack lock")
     differing = []
     lock = override.EMPTY_LOCK | override.read(root, override.LOCK)
     differing += _differences("the recipe of {}", lock["recipes"], recipes(root), "atomstack lock --recipes")
@@ -26,9 +24,7 @@ def check(root: Path) -> None:
             "the pin of the vLLM wheel changed since it was written; mend it with: atomstack lock --recipes"
         )
     if (torch := lock["wheels"].get("torch")) and torch["version"] != wheels.pinned_torch(root):
-        differing.append(
-            "the pin of the torch wheel changed since it was written; mend it with: atomstack lock"
-        )
+        differing.append("the pin of the torch wheel changed since it was written; mend it with: atomstack lock")
     rendered = {name: entry.get("hash") for name, entry in override.read(root, override.MANIFESTS).items()}
     on_disk = {p.stem: hashlib.sha256(p.read_bytes()).hexdigest() for p in (root / "manifests").glob("*.yml")}
     differing += _differences("manifests/{}.yml", rendered, on_disk, "atomstack manifest render")

@@ -129,8 +129,6 @@ def _expand(repo: str, abbreviated: str) -> str:
         _git(*clone, seconds=_HISTORY_SECONDS, folder=folder)
         try:
             commit = f"{abbreviated}^{{commit}}"
-            return _git(
-                "rev-parse", "--verify", "--quiet", commit, seconds=_ASK_SECONDS, folder=folder
-            ).strip()
+            return _git("rev-parse", "--verify", "--quiet", commit, seconds=_ASK_SECONDS, folder=folder).strip()
         except CannotCheckError:
             raise CannotCheckError(f"{repo} has no branch, tag or (one) commit {abbreviated}") from None

@@ -23,7 +23,5 @@ def digest(reference: str) -> str:
     ]
     answer = run(command, seconds=60).strip().strip('"')
     if not re.fullmatch(r"sha256:[0-9a-f]{64}", answer):
-        raise CannotCheckError(
-            f"docker buildx imagetools inspect {reference} answered {answer[:80]!r}, not a digest"
-        )
+        raise CannotCheckError(f"docker buildx imagetools inspect {reference} answered {answer[:80]!r}, not a digest")
     return answer

@@ -34,11 +34,7 @@ def pins(root: Path) -> Pins:
     for settings in [{}, *(env_file(path) for path in sorted((root / "env").glob("*.env")))]:
         values = variables(root, settings)
         for name, value in values.items():
-            if (
-                name.endswith("_REPO")
-                and value not in ("", "in-tree")
-                and (ref := values.get(f"{name[:-5]}_REF"))
-            ):
+            if name.endswith("_REPO") and value not in ("", "in-tree") and (ref := values.get(f"{name[:-5]}_REF")):
                 sources.add((value, ref))
             elif name.endswith("_IMAGE") and value and "@" not in value:
                 images.add(value)

@@ -21,9 +21,7 @@ def recipes(root: Path) -> dict[str, str]:
     """
     dockerfiles = sorted(p for p in (root / "docker").glob("Dockerfile.*") if p.name.count(".") == 1)
     if not dockerfiles:
-        raise CannotCheckError(
-            f"{root}/docker: holds no Dockerfile.NAME; run this where docker-bake.hcl lies"
-        )
+        raise CannotCheckError(f"{root}/docker: holds no Dockerfile.NAME; run this where docker-bake.hcl lies")
     found = {}
     for dockerfile in dockerfiles:
         name = dockerfile.name.removeprefix("Dockerfile.")
@@ -50,9 +48,7 @@ def _files(root: Path, folder: str) -> Iterator[str]:
     """The plain files below `folder`, but for dotfiles and leftovers; none when it is not there."""
     for path in sorted((root / folder).rglob("*")):
         inside = PurePosixPath(path.relative_to(root / folder).as_posix())
-        if any(
-            part in _LEFTOVERS or part.startswith(".") or part.endswith(".egg-info") for part in inside.parts
-        ):
+        if any(part in _LEFTOVERS or part.startswith(".") or part.endswith(".egg-info") for part in inside.parts):
             continue
         if path.suffix == ".pyc":
             continue

@@ -28,9 +28,7 @@ def names(root: Path) -> tuple[str, ...]:
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; run this where docker-bake.hcl lies")
     if odd := sorted(p.name for p in folder.glob("*.yaml")):
-        raise UsageError(
-            f"{FOLDER}/{odd[0]}: a manifest is named NAME.yml; rename it to {Path(odd[0]).stem}.yml"
-        )
+        raise UsageError(f"{FOLDER}/{odd[0]}: a manifest is named NAME.yml; rename it to {Path(odd[0]).stem}.yml")
     return tuple(sorted(p.stem for p in folder.glob("*.yml")))
 
 
@@ -67,9 +65,7 @@ def load(root: Path, name: str) -> Manifest:
         description=str(document["description"]),
         flavour=str(document["flavour"]),
         gfx=_strings(document["gfx"]),
-        components={
-            key: bool(component["ship"]) for key, component in sorted(document["components"].items())
-        },
+        components={key: bool(component["ship"]) for key, component in sorted(document["components"].items())},
         plugin=str(document["plugin"]),
         toolchain=_strings(document["toolchain"]),
         rootfs=(
@@ -94,9 +90,7 @@ def _parse(shown: str, content: bytes) -> Any:
         document = YAML(typ="rt").load(text)
     except DuplicateKeyError as error:
         key = str(error.problem).partition('"')[2].partition('"')[0]
-        raise UsageError(
-            f"{shown}:{_line_of(error)}: the key {key!r} stands here a second time; keep one"
-        ) from None
+        raise UsageError(f"{shown}:{_line_of(error)}: the key {key!r} stands here a second time; keep one") from None
     except MarkedYAMLError as error:
         where = f" ({error.context})" if error.context else ""
         raise UsageError(f"{shown}:{_line_of(error)}: not YAML: {error.problem}{where}") from None

@@ -9,9 +9,7 @@ from pathlib import Path
 from atomstack.errors import CannotCheckError, UsageError
 from atomstack.sources.tree import SourceTree
 
-_FORMS = (
-    "a directory, a .whl, a .tar.gz or .zip sdist, NAME==VERSION from the package index, or installed:NAME"
-)
+_FORMS = "a directory, a .whl, a .tar.gz or .zip sdist, NAME==VERSION from the package index, or installed:NAME"
 
 
 def open_source(spec: str, *, package: str | None = None, cache: Path | None = None) -> SourceTree:

@@ -62,9 +62,7 @@ class DirectoryFiles:
         real_start = os.path.realpath(start)
         if not self._inside(real_start):
             return [
-                self._refuse(
-                    f"{folder}__init__.py", f"{folder} is a link that leaves {self._boundary}; not followed"
-                )
+                self._refuse(f"{folder}__init__.py", f"{folder} is a link that leaves {self._boundary}; not followed")
             ]
         pending = [(folder.rstrip("/"), real_start, frozenset((real_start,)))]
         while pending:

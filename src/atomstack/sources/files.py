@@ -37,8 +37,7 @@ def member_name(name: str, origin: str) -> str:
     """An archive member's name in normal form; refuses one that leaves the archive."""
     if len(name) > NAME_LIMIT:
         raise CannotCheckError(
-            f"{origin}: the name of member {shown(name[:60])}… has {len(name)} characters, "
-            f"more than {NAME_LIMIT}"
+            f"{origin}: the name of member {shown(name[:60])}… has {len(name)} characters, more than {NAME_LIMIT}"
         )
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts:
@@ -89,9 +88,7 @@ class ListedFiles:
     def top(self, folder: str) -> tuple[set[str], set[str]]:
         """See Files."""
         rests = [name[len(folder) :] for name in self._below(folder)]
-        return {rest.split("/", 1)[0] for rest in rests if "/" in rest}, {
-            rest for rest in rests if "/" not in rest
-        }
+        return {rest.split("/", 1)[0] for rest in rests if "/" in rest}, {rest for rest in rests if "/" not in rest}
 
     def holds(self, path: str) -> bool:
         """See Files."""

@@ -47,9 +47,7 @@ def _parse(spec: str) -> tuple[str, Version]:
         ):
             return canonicalize_name(requirement.name), Version(pins[0].version)
     except (InvalidRequirement, InvalidVersion):
-        raise UsageError(
-            f"{spec!r:.200}: no such file or folder, and not NAME==VERSION; {expected}"
-        ) from None
+        raise UsageError(f"{spec!r:.200}: no such file or folder, and not NAME==VERSION; {expected}") from None
     raise UsageError(f"{spec!r:.200}: not one exact version; {expected}")
 
 

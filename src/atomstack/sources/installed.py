@@ -35,9 +35,7 @@ def open_installed(name: str, *, package: str | None) -> PackageTree:
         if packages:
             known = Metadata(distribution.metadata["Name"], distribution.version, packages)
             if package is not None and package not in packages:
-                raise UsageError(
-                    f"{origin}: no package {package} there; it holds {', '.join(sorted(packages))}"
-                )
+                raise UsageError(f"{origin}: no package {package} there; it holds {', '.join(sorted(packages))}")
             files = DirectoryFiles(root, _ANYWHERE)
             chosen = package or pick(packages, [known], origin)
             return package_tree(files, kind="installed", origin=origin, package=chosen, known=known)
@@ -82,19 +80,13 @@ def _by_import_name(name: str, origin: str) -> PackageTree:
         # For a top-level name nothing is imported; a finder that an installer left behind may raise anything.
         spec = importlib.util.find_spec(name) if name.isidentifier() else None
     except Exception as error:
-        raise CannotCheckError(
-            f"{origin}: looking for {name} failed: {type(error).__name__}: {error}"
-        ) from None
+        raise CannotCheckError(f"{origin}: looking for {name} failed: {type(error).__name__}: {error}") from None
     if spec is None:
-        raise CannotCheckError(
-            f"{origin}: not installed in {sys.executable}: no distribution or package {name}"
-        )
+        raise CannotCheckError(f"{origin}: not installed in {sys.executable}: no distribution or package {name}")
     places = list(spec.submodule_search_locations or ()) or [spec.origin or ""]
     place = Path(places[0])
     if not place.exists() or place.name.split(".", 1)[0] != name:
-        raise CannotCheckError(
-            f"{origin}: {name} is at {places[0] or 'no file'}, which cannot be read as a folder"
-        )
+        raise CannotCheckError(f"{origin}: {name} is at {places[0] or 'no file'}, which cannot be read as a folder")
     return package_tree(
         DirectoryFiles(place.parent, _ANYWHERE),
         kind="installed",
@@ -108,7 +100,5 @@ def _by_import_name(name: str, origin: str) -> PackageTree:
 def _owner(package: str) -> Metadata | None:
     """The installed distribution that declares `package`."""
     owners = sorted({name for name in metadata.packages_distributions().get(package, ()) if name})
-    fitting = [
-        owner for owner in owners if canonicalize_name(owner).replace("-", "_") == package.lower()
-    ] or owners
+    fitting = [owner for owner in owners if canonicalize_name(owner).replace("-", "_") == package.lower()] or owners
     return Metadata(fitting[0], metadata.version(fitting[0]), frozenset((package,))) if fitting else None

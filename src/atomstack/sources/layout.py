@@ -92,9 +92,7 @@ def _packages(files: Files, holder: str) -> set[str]:
 
 def _modules(files: Files, holder: str) -> set[str]:
     _, names = files.top(holder)
-    return {
-        name.split(".", 1)[0] for name in names if is_source(name) and name.split(".", 1)[0].isidentifier()
-    }
+    return {name.split(".", 1)[0] for name in names if is_source(name) and name.split(".", 1)[0].isidentifier()}
 
 
 def _namespaces(files: Files, holder: str) -> set[str]:
@@ -112,9 +110,7 @@ def _named(files: Files, package: str, origin: str) -> tuple[str, str]:
         folders, _ = files.top(holder)
         if package in folders and files.under(f"{holder}{package}/"):
             return holder, package
-    there = sorted(
-        {name for holder in _HOLDERS for name in _packages(files, holder) | _modules(files, holder)}
-    )
+    there = sorted({name for holder in _HOLDERS for name in _packages(files, holder) | _modules(files, holder)})
     if not there:
         raise CannotCheckError(f"{origin}: no package {package} there, nor any other")
     raise UsageError(f"{origin}: no package {package} there; it holds {_enumerated(there)}")
@@ -217,9 +213,7 @@ def _from_pyproject(files: Files) -> Metadata | None:
         project = tomllib.loads(files.read("pyproject.toml").decode()).get("project", {})
     except (UnreadableError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         return None
-    name, version = (
-        (project.get("name"), project.get("version")) if isinstance(project, dict) else (None, None)
-    )
+    name, version = (project.get("name"), project.get("version")) if isinstance(project, dict) else (None, None)
     if not isinstance(name, str):
         return None
     return Metadata(name, version if isinstance(version, str) else None)

@@ -51,9 +51,7 @@ def _file_options(environ: Mapping[str, str]) -> dict[str, str]:
         for name in _SECTIONS:
             if parser.has_section(name):
                 items = parser.items(name)
-                sections[name] |= {
-                    key.replace("_", "-").removeprefix("--"): value for key, value in items if value
-                }
+                sections[name] |= {key.replace("_", "-").removeprefix("--"): value for key, value in items if value}
     return {key: value for name in _SECTIONS for key, value in sections[name].items()}
 
 
@@ -62,9 +60,7 @@ def _files(environ: Mapping[str, str]) -> list[Path]:
     if named == os.devnull:
         return []
     home = Path(environ.get("HOME") or "~").expanduser()
-    system = [
-        Path(folder) / "pip" for folder in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":") if folder
-    ]
+    system = [Path(folder) / "pip" for folder in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":") if folder]
     user = [home / ".pip", Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "pip"]
     if named and Path(named).exists():
         user = []

@@ -61,9 +61,7 @@ class ReleaseFile:
 
 
 @contextmanager
-def reading_release(
-    name: str, version: Version, config: PipConfig
-) -> Iterator[tuple[ReleaseFacts, ListedFiles]]:
+def reading_release(name: str, version: Version, config: PipConfig) -> Iterator[tuple[ReleaseFacts, ListedFiles]]:
     """The files of one release, which can be read until the context ends."""
     web = Web(config.cert)
     origin = f"{name}=={version}"
@@ -80,9 +78,7 @@ def reading_release(
         yield ReleaseFacts(name, str(version), kind, chosen.filename, chosen.sha256, how), files
 
 
-def _by_ranges(
-    wheel: ReleaseFile, sdist: ReleaseFile | None, web: Web, origin: str
-) -> tuple[ListedFiles, str] | None:
+def _by_ranges(wheel: ReleaseFile, sdist: ReleaseFile | None, web: Web, origin: str) -> tuple[ListedFiles, str] | None:
     """A wheel's Python files by range requests, or None where a whole file is less or all there is."""
     if wheel.is_local or (wheel.size is not None and wheel.size <= _SMALL):
         return None
@@ -194,9 +190,7 @@ def _release_files(name: str, version: Version, indexes: Sequence[str], web: Web
             "check the name, and where `pip config list` points"
         )
     newest = ", ".join(str(found) for found in sorted(by_version, reverse=True)[:8])
-    raise CannotCheckError(
-        f"{name}=={version}: the package index has no such release; its newest are {newest}"
-    )
+    raise CannotCheckError(f"{name}=={version}: the package index has no such release; its newest are {newest}")
 
 
 def _version_of(filename: str, name: str) -> Version | None:

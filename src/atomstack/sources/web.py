@@ -46,9 +46,7 @@ class Web:
             elif cert:
                 handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=cert)))
         except (OSError, ssl.SSLError) as error:
-            raise CannotCheckError(
-                f"{cert}: the CA bundle that pip is configured to trust: {error}"
-            ) from None
+            raise CannotCheckError(f"{cert}: the CA bundle that pip is configured to trust: {error}") from None
         self._opener = urllib.request.build_opener(*handlers)
         self._logins: dict[str, str] = {}
 
@@ -128,9 +126,7 @@ class Web:
                 reason = f"{type(error).__name__}: {error}"
             if attempt < _ATTEMPTS:
                 time.sleep(0.5 * attempt)
-        raise CannotCheckError(
-            f"{redacted(url)}: {reason}; check the network, the proxy and `pip config list`"
-        )
+        raise CannotCheckError(f"{redacted(url)}: {reason}; check the network, the proxy and `pip config list`")
 
     def _request(self, url: str, headers: dict[str, str], method: str) -> urllib.request.Request:
         parts = urllib.parse.urlsplit(url)
@@ -191,9 +187,7 @@ class RemoteBlob:
 
     def _add(self, runs: Sequence[tuple[int, int]]) -> None:
         if self.requests + len(runs) > _REQUESTS:
-            raise CannotCheckError(
-                f"{redacted(self._url)}: its Python files are in more than {_REQUESTS} places"
-            )
+            raise CannotCheckError(f"{redacted(self._url)}: its Python files are in more than {_REQUESTS} places")
 
         def one(run: tuple[int, int]) -> tuple[int, bytes]:
             body, whole = self._web.span(self._url, run[0], run[1] - run[0])

@@ -91,9 +91,7 @@ def list_zip(blob: Blob, origin: str) -> dict[str, Member]:
         name = shown(member_name(info.filename, origin))
         if not info.is_dir() and (is_source(name) or is_metadata(_installed_name(name))):
             # The local header may have a longer extra field than the directory's; then the rest is asked for.
-            most = (
-                info.header_offset + _LOCAL_HEADER.size + 2 * len(info.filename) + 1024 + info.compress_size
-            )
+            most = info.header_offset + _LOCAL_HEADER.size + 2 * len(info.filename) + 1024 + info.compress_size
             found[name] = Member(info, min(following.get(info.header_offset, start), most))
     check_total(
         [
