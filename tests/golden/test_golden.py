@@ -25,17 +25,13 @@ def test_resolved_output_is_the_frozen_one(name: str, bake, request: pytest.Fixt
         return
     assert frozen.exists(), f"{name} has no golden file; mend it with: make golden"
     difference = list(
-        difflib.unified_diff(
-            frozen.read_text().splitlines(), resolved.splitlines(), "frozen", "now", lineterm="", n=1
-        )
+        difflib.unified_diff(frozen.read_text().splitlines(), resolved.splitlines(), "frozen", "now", lineterm="", n=1)
     )
     assert not difference, "\n".join([*difference[:60], "if this is meant, mend it with: make golden"])
 
 
 def test_no_golden_file_is_left_over() -> None:
-    assert {path.stem for path in HERE.glob("*.json")} <= set(TUPLES), (
-        "remove it: its manifest or tuple is gone"
-    )
+    assert {path.stem for path in HERE.glob("*.json")} <= set(TUPLES), "remove it: its manifest or tuple is gone"
 
 
 def test_no_path_of_a_machine_is_frozen() -> None:
