@@ -49,9 +49,7 @@ MOVES = [
 def ids(resolved: dict[str, Any]) -> dict[str, str]:
     """Component -> id, as the labels of atom-vllm record them; triton is built with torch and shares its id."""
     labels = resolved["target"]["atom-vllm"]["labels"]
-    found = {
-        m[1]: value for key, value in labels.items() if (m := re.fullmatch(r"atomstack\.([a-z]+)\.id", key))
-    }
+    found = {m[1]: value for key, value in labels.items() if (m := re.fullmatch(r"atomstack\.([a-z]+)\.id", key))}
     assert found.pop("triton", found["torch"]) == found["torch"]
     return found
 
@@ -91,9 +89,7 @@ def everything_locked(bake: Any, folder: Path) -> Path:
             "submodules": {},
             "time": "2026-11-01T00:00:00Z",
         }
-        for number, name in enumerate(
-            ["atom", "vllm", "aiter", "lmcache", "cupy", "torch", "triton"], start=1
-        )
+        for number, name in enumerate(["atom", "vllm", "aiter", "lmcache", "cupy", "torch", "triton"], start=1)
     }
     images = [labels["atomstack.base.source"], "docker.io/library/python:3.12-slim-bookworm"]
     return with_lock(folder, sources=pins, images=dict.fromkeys(images, "sha256:" + "ab" * 32))
@@ -102,9 +98,7 @@ def everything_locked(bake: Any, folder: Path) -> Path:
 # --- identity
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "moved", "targets"), MOVES, ids=[f"{m[0]}={m[1]}" for m in MOVES]
-)
+@pytest.mark.parametrize(("variable", "value", "moved", "targets"), MOVES, ids=[f"{m[0]}={m[1]}" for m in MOVES])
 def test_each_pin_moves_alone(bake, variable: str, value: str, moved: set[str], targets: set[str]) -> None:
     default, other = bake.print("all"), bake.print("all", env={variable: value})
     assert changed(ids(default), ids(other)) == moved
@@ -135,9 +129,7 @@ def test_another_fleet_changes_what_is_compiled_for_it_and_not_what_is_not(bake)
 def test_the_same_tuple_gives_the_same_ids_on_every_run(bake, tmp_path: Path) -> None:
     shuffled = tmp_path / "shuffled.json"  # the order of keys in a JSON file means nothing
     variables = reversed(OVERRIDE["variable"].items())
-    shuffled.write_text(
-        json.dumps({"variable": {name: dict(reversed(body.items())) for name, body in variables}})
-    )
+    shuffled.write_text(json.dumps({"variable": {name: dict(reversed(body.items())) for name, body in variables}}))
     committed = REPOSITORY / "docker-bake.override.json"
     runs = [bake.print("all", override=file) for file in (committed, committed, committed, shuffled)]
     assert all(run == runs[0] for run in runs)
@@ -183,16 +175,11 @@ def test_a_recipe_changes_its_component_and_what_stands_on_it(
     ("wheel", "moved"),
     [("torch", {"torch", "vllm", "stack"}), ("vllm", {"vllm", "stack"})],
 )
-def test_a_wheel_with_another_hash_is_another_portable_stack(
-    bake, tmp_path: Path, wheel: str, moved: set[str]
-) -> None:
+def test_a_wheel_with_another_hash_is_another_portable_stack(bake, tmp_path: Path, wheel: str, moved: set[str]) -> None:
     wheels = OVERRIDE["variable"]["ATOMSTACK_LOCK"]["default"]["wheels"]
     other = with_lock(tmp_path, wheels={**wheels, wheel: {**wheels[wheel], "sha256": "0" * 64}})
     portable = {"MANIFEST": "portable"}
-    assert (
-        changed(ids(bake.print("all", env=portable)), ids(bake.print("all", env=portable, override=other)))
-        == moved
-    )
+    assert changed(ids(bake.print("all", env=portable)), ids(bake.print("all", env=portable, override=other))) == moved
 
 
 # --- locked and unlocked
@@ -201,9 +188,7 @@ def test_a_wheel_with_another_hash_is_another_portable_stack(
 def test_a_locked_source_is_fetched_by_its_commit(bake, tmp_path: Path) -> None:
     override = everything_locked(bake, tmp_path)
     target = bake.print("all", env={"FROZEN": "1"}, override=override)["target"]
-    assert (
-        target["vllm-wheel"]["contexts"]["vllm-src"] == f"https://github.com/vllm-project/vllm.git#{2:040x}"
-    )
+    assert target["vllm-wheel"]["contexts"]["vllm-src"] == f"https://github.com/vllm-project/vllm.git#{2:040x}"
     assert target["gate"]["contexts"]["consumer"] == f"https://github.com/ROCm/ATOM.git#{1:040x}"
     assert target["base"]["args"]["BASE_IMAGE"].endswith("@sha256:" + "ab" * 32)
     labels = target["atom-vllm"]["labels"]
@@ -226,15 +211,11 @@ def test_locking_a_pin_changes_its_id(bake, tmp_path: Path) -> None:
     locked = bake.print("all", override=with_lock(tmp_path, sources={key: entry}))
     unlocked = bake.print("all", override=with_lock(tmp_path, sources={}))
     assert changed(ids(locked), ids(unlocked)) == {"aiter", "stack"}
-    assert locked["target"]["aiter"]["args"]["VERSION"] == "", (
-        "a version that could not be had is not invented"
-    )
+    assert locked["target"]["aiter"]["args"]["VERSION"] == "", "a version that could not be had is not invented"
 
 
 def test_an_unlocked_pin_is_said_in_tag_and_label(bake, tmp_path: Path) -> None:
-    target = bake.print("atom-vllm", override=with_lock(tmp_path, sources={}, images={}))["target"][
-        "atom-vllm"
-    ]
+    target = bake.print("atom-vllm", override=with_lock(tmp_path, sources={}, images={}))["target"]["atom-vllm"]
     assert target["tags"][0].endswith("-unlocked")
     assert target["labels"]["atomstack.locked"] == "unlocked"
     assert "VLLM_REF=v0.31.0" in target["labels"]["atomstack.unlocked"]
@@ -352,10 +333,7 @@ def test_portable_compiles_no_kernels(bake) -> None:
     target = bake.print("all", env={"MANIFEST": "portable"})["target"]
     assert {target[name]["target"] for name in ("aiter", "cupy", "lmcache")} == {"none"}
     assert not [
-        c
-        for t in target.values()
-        for c in t.get("contexts", {}).values()
-        if c.startswith(("https:", "docker-image:"))
+        c for t in target.values() for c in t.get("contexts", {}).values() if c.startswith(("https:", "docker-image:"))
     ]
 
 
@@ -398,9 +376,7 @@ def test_every_image_says_what_it_is_in_labels_and_annotations(bake, manifest: s
             == OVERRIDE["variable"]["ATOMSTACK_MANIFESTS"]["default"][manifest]["hash"]
         )
         assert labels["atomstack.id"] in target[name]["tags"][0]
-        assert set(target[name]["annotations"]) == {
-            f"{key}={value}" for key, value in labels.items() if value
-        }
+        assert set(target[name]["annotations"]) == {f"{key}={value}" for key, value in labels.items() if value}
 
 
 def test_atom_vllm_records_every_pin(bake) -> None:

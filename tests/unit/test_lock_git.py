@@ -82,9 +82,7 @@ def test_a_tag_that_was_forced_elsewhere_is_where_it_is_now(repository: Reposito
     ("tag", "version"),
     [("v0.1.28.post1", "0.1.28.post1"), ("0.5.6", "0.5.6"), ("v14.0.0rc1", "14.0.0rc1"), ("nightly", None)],
 )
-def test_the_version_is_the_tags_when_it_is_one(
-    repository: Repository, tag: str, version: str | None
-) -> None:
+def test_the_version_is_the_tags_when_it_is_one(repository: Repository, tag: str, version: str | None) -> None:
     """PEP 440 versions, as vLLM's, aiter's and CuPy's tags spell them."""
     repository.commit("one")
     repository("tag", tag)

@@ -79,9 +79,7 @@ def test_another_validator_agrees(checkout: Path) -> None:
 def test_the_known_gfx_targets_are_processors_of_llvm() -> None:
     """AMDGPUUsage's table of processors; a generic target or a feature suffix is not a card."""
     targets = json.loads((REPOSITORY / "manifests/gfx-targets.json").read_text())["enum"]
-    assert {"gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201", "gfx1250"} <= set(
-        targets
-    )
+    assert {"gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201", "gfx1250"} <= set(targets)
     assert not {"gfx940", "gfx941"} & set(targets), "LLVM removed them before 20"
     assert not [target for target in targets if not target.removeprefix("gfx").isalnum()]
 
@@ -133,12 +131,8 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "said"), MISTAKES, ids=[m[1][:40].strip() or "gone" for m in MISTAKES]
-)
-def test_a_mistake_is_one_line_with_its_place(
-    checkout: Path, old: str, new: str, line: str, said: list[str]
-) -> None:
+@pytest.mark.parametrize(("old", "new", "line", "said"), MISTAKES, ids=[m[1][:40].strip() or "gone" for m in MISTAKES])
+def test_a_mistake_is_one_line_with_its_place(checkout: Path, old: str, new: str, line: str, said: list[str]) -> None:
     assert old in SNOC
     message = mistake(checkout, SNOC.replace(old, new, 1))
     assert message.startswith(f"manifests/own.yml{line} "), message
@@ -162,9 +156,7 @@ def test_a_mistake_is_one_line_with_its_place(
         (SNOC + "---\n" + SNOC, "another document"),
     ],
 )
-def test_a_file_that_is_no_manifest_is_said_to_be_none(
-    checkout: Path, content: str | bytes, said: str
-) -> None:
+def test_a_file_that_is_no_manifest_is_said_to_be_none(checkout: Path, content: str | bytes, said: str) -> None:
     assert said in mistake(checkout, content)
 
 
