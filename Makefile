@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup builder builder-down portable atom-vllm gate wheels check format lint types layers unit golden validate-golden \
-        lock update-lock validate-lock validate-manifests docker-check test cases e2e
+        lock update-lock validate-lock validate-locks update-locks lock-portable validate-manifests docker-check test cases e2e
 
 VENV := .venv/bin
 export MANIFEST ?= instinct
@@ -17,7 +17,7 @@ help: ## this list
 # --- set-up
 
 setup: .venv/ready ## make .venv with .venv/bin/atomstack and the development tools
-.venv/ready: requirements-dev.lock pyproject.toml scripts/setup.sh
+.venv/ready: requirements-dev.lock scripts/setup.sh
 	@scripts/setup.sh
 
 builder: ## find a BuildKit builder, or start one from Debian's packages
@@ -65,12 +65,15 @@ golden: setup builder ## freeze the resolved bake output of every manifest in te
 validate-golden: setup builder ## the resolved bake output is the frozen one
 	@scripts/builder.sh run $(VENV)/pytest -q tests/golden
 
-requirements-dev.lock: pyproject.toml
-	@echo "requirements-dev.lock is older than pyproject.toml; \`make update-dev-lock\` renews it" >&2
+update-locks: setup ## renew the hashes of the development tools and of what images are built with
+	@PATH=$(CURDIR)/$(VENV):$$PATH scripts/lock-tools.py
 
-update-dev-lock: ## renew requirements-dev.lock from pyproject.toml
-	@scripts/setup.sh --renew
-.PHONY: update-dev-lock
+lock-portable: setup ## renew docker/vllm/portable.lock (Python 3.11 on x86_64)
+	@$(VENV)/python scripts/lock-portable.py
+
+validate-locks: ## those were made from what stands here
+	@$(VENV)/python scripts/lock-tools.py --check
+	@$(VENV)/python scripts/lock-portable.py --check
 
 # --- checks
 
@@ -79,7 +82,7 @@ check: setup ## format, lint, types, layers, unit tests, golden files
 	@scripts/timed.sh lint $(MAKE) --no-print-directory lint
 	@scripts/timed.sh types $(MAKE) --no-print-directory types
 	@scripts/timed.sh layers $(MAKE) --no-print-directory layers
-	@scripts/timed.sh generated $(MAKE) --no-print-directory validate-lock validate-manifests
+	@scripts/timed.sh generated $(MAKE) --no-print-directory validate-lock validate-locks validate-manifests
 	@scripts/timed.sh golden $(MAKE) --no-print-directory validate-golden
 	@scripts/timed.sh unit $(MAKE) --no-print-directory unit
 

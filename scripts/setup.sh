@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv from requirements-dev.lock.  --renew: first makes the lock anew from pyproject.toml.
+# Makes .venv, with the tool and what it is developed with, from requirements-dev.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,13 +24,7 @@ done
 }
 
 [[ -x .venv/bin/pip ]] || "$python" -m venv .venv
-# pip 23 is noisy about configuration that newer ones take as it is.
 pip=(.venv/bin/pip --disable-pip-version-check --quiet)
-if [[ ${1:-} == --renew ]]; then
-	"${pip[@]}" install uv
-	.venv/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --upgrade \
-		--python-version 3.11 --extra build --group dev --output-file requirements-dev.lock pyproject.toml
-fi
 say "installing the development tools into .venv"
 "${pip[@]}" install --require-hashes --requirement requirements-dev.lock
 "${pip[@]}" install --no-deps --no-build-isolation --no-index --editable .
