@@ -1,6 +1,7 @@
 """Filter `pip config list` (standard input) down to a pip.conf that makes sense in a RUN step.
 
-Kept: which index, through which proxy, how patiently. Dropped: certificates (CA_BUNDLE carries them) and paths of this machine.
+Kept: which index, through which proxy, how patiently. Dropped: certificates (CA_BUNDLE carries them) and paths of
+this machine.
 """
 
 import ast
