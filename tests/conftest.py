@@ -24,13 +24,14 @@ class Bake:
     """`docker buildx bake` on this checkout, asked to resolve and never to build. It takes no daemon."""
 
     command: Sequence[str]
+    committed: Path
     answers: dict[Any, str] = field(default_factory=dict)
 
     def run(
         self, *arguments: str, env: Mapping[str, str] = {}, override: Path | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """bake with the pins in `env`; `override` stands in for docker-bake.override.json."""
-        files = ["--file", "docker-bake.hcl", "--file", str(override or "docker-bake.override.json")]
+        files = ["--file", "docker-bake.hcl", "--file", str(override or self.committed)]
         return subprocess.run(
             [*self.command, "bake", "--progress=quiet", *files, *arguments],
             cwd=REPOSITORY,
@@ -61,14 +62,19 @@ class Bake:
 
 
 @pytest.fixture(scope="session")
-def bake() -> Bake:
-    """buildx where Docker has it, else the one that scripts/builder.sh brings."""
+def bake(tmp_path_factory: pytest.TempPathFactory) -> Bake:
+    """buildx where Docker has it, else the one that scripts/builder.sh brings.
+
+    One session sees one docker-bake.override.json, though a build beside it may refresh the file.
+    """
+    committed = tmp_path_factory.mktemp("bake") / "docker-bake.override.json"
+    committed.write_bytes((REPOSITORY / committed.name).read_bytes())
     buildx = ["docker", "buildx"]
     try:
         subprocess.run([*buildx, "version"], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         buildx = ["scripts/builder.sh", "run", *buildx]
-    return Bake(buildx)
+    return Bake(buildx, committed)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-OVERRIDE = json.loads((REPOSITORY / "docker-bake.override.json").read_text())
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 COMPONENTS = ("base", "torch", "aiter", "cupy", "lmcache", "vllm", "atom", "atom-vllm")
@@ -70,9 +69,14 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
-def with_lock(folder: Path, **halves: Any) -> Path:
+def committed(bake: Any, variable: str) -> Any:
+    """What docker-bake.override.json gives `variable`."""
+    return json.loads(bake.committed.read_text())["variable"][variable]["default"]
+
+
+def with_lock(bake: Any, folder: Path, **halves: Any) -> Path:
     """A docker-bake.override.json whose lock has `halves` in place of the committed ones."""
-    document = json.loads(json.dumps(OVERRIDE))
+    document = json.loads(bake.committed.read_text())
     document["variable"]["ATOMSTACK_LOCK"]["default"].update(halves)
     path = folder / "override.json"
     path.write_text(json.dumps(document))
@@ -92,7 +96,7 @@ def everything_locked(bake: Any, folder: Path) -> Path:
         for number, name in enumerate(["atom", "vllm", "aiter", "lmcache", "cupy", "torch", "triton"], start=1)
     }
     images = [labels["atomstack.base.source"], "docker.io/library/python:3.12-slim-bookworm"]
-    return with_lock(folder, sources=pins, images=dict.fromkeys(images, "sha256:" + "ab" * 32))
+    return with_lock(bake, folder, sources=pins, images=dict.fromkeys(images, "sha256:" + "ab" * 32))
 
 
 # --- identity
@@ -128,10 +132,9 @@ def test_another_fleet_changes_what_is_compiled_for_it_and_not_what_is_not(bake)
 
 def test_the_same_tuple_gives_the_same_ids_on_every_run(bake, tmp_path: Path) -> None:
     shuffled = tmp_path / "shuffled.json"  # the order of keys in a JSON file means nothing
-    variables = reversed(OVERRIDE["variable"].items())
+    variables = reversed(json.loads(bake.committed.read_text())["variable"].items())
     shuffled.write_text(json.dumps({"variable": {name: dict(reversed(body.items())) for name, body in variables}}))
-    committed = REPOSITORY / "docker-bake.override.json"
-    runs = [bake.print("all", override=file) for file in (committed, committed, committed, shuffled)]
+    runs = [bake.print("all", override=file) for file in [bake.committed] * 3 + [shuffled]]
     assert all(run == runs[0] for run in runs)
 
 
@@ -165,9 +168,9 @@ def test_the_stack_id_is_in_tag_and_label(bake) -> None:
 def test_a_recipe_changes_its_component_and_what_stands_on_it(
     bake, tmp_path: Path, component: str, moved: set[str]
 ) -> None:
-    recipes = OVERRIDE["variable"]["ATOMSTACK_LOCK"]["default"]["recipes"]
+    recipes = committed(bake, "ATOMSTACK_LOCK")["recipes"]
     assert component in recipes
-    other = bake.print("all", override=with_lock(tmp_path, recipes={**recipes, component: "0" * 64}))
+    other = bake.print("all", override=with_lock(bake, tmp_path, recipes={**recipes, component: "0" * 64}))
     assert changed(ids(bake.print("all")), ids(other)) == moved
 
 
@@ -176,8 +179,8 @@ def test_a_recipe_changes_its_component_and_what_stands_on_it(
     [("torch", {"torch", "vllm", "stack"}), ("vllm", {"vllm", "stack"})],
 )
 def test_a_wheel_with_another_hash_is_another_portable_stack(bake, tmp_path: Path, wheel: str, moved: set[str]) -> None:
-    wheels = OVERRIDE["variable"]["ATOMSTACK_LOCK"]["default"]["wheels"]
-    other = with_lock(tmp_path, wheels={**wheels, wheel: {**wheels[wheel], "sha256": "0" * 64}})
+    wheels = committed(bake, "ATOMSTACK_LOCK")["wheels"]
+    other = with_lock(bake, tmp_path, wheels={**wheels, wheel: {**wheels[wheel], "sha256": "0" * 64}})
     portable = {"MANIFEST": "portable"}
     assert changed(ids(bake.print("all", env=portable)), ids(bake.print("all", env=portable, override=other))) == moved
 
@@ -208,14 +211,14 @@ def test_a_full_commit_is_its_own_lock(bake, tmp_path: Path) -> None:
 def test_locking_a_pin_changes_its_id(bake, tmp_path: Path) -> None:
     key = "https://github.com/ROCm/aiter.git#v0.1.28.post1"
     entry = {"commit": COMMIT, "version": None, "submodules": None, "time": None}
-    locked = bake.print("all", override=with_lock(tmp_path, sources={key: entry}))
-    unlocked = bake.print("all", override=with_lock(tmp_path, sources={}))
+    locked = bake.print("all", override=with_lock(bake, tmp_path, sources={key: entry}))
+    unlocked = bake.print("all", override=with_lock(bake, tmp_path, sources={}))
     assert changed(ids(locked), ids(unlocked)) == {"aiter", "stack"}
     assert locked["target"]["aiter"]["args"]["VERSION"] == "", "a version that could not be had is not invented"
 
 
 def test_an_unlocked_pin_is_said_in_tag_and_label(bake, tmp_path: Path) -> None:
-    target = bake.print("atom-vllm", override=with_lock(tmp_path, sources={}, images={}))["target"]["atom-vllm"]
+    target = bake.print("atom-vllm", override=with_lock(bake, tmp_path, sources={}, images={}))["target"]["atom-vllm"]
     assert target["tags"][0].endswith("-unlocked")
     assert target["labels"]["atomstack.locked"] == "unlocked"
     assert "VLLM_REF=v0.31.0" in target["labels"]["atomstack.unlocked"]
@@ -371,10 +374,7 @@ def test_every_image_says_what_it_is_in_labels_and_annotations(bake, manifest: s
             "atomstack.locked",
         }
         assert more <= labels.keys()
-        assert (
-            labels["atomstack.manifest.hash"]
-            == OVERRIDE["variable"]["ATOMSTACK_MANIFESTS"]["default"][manifest]["hash"]
-        )
+        assert labels["atomstack.manifest.hash"] == committed(bake, "ATOMSTACK_MANIFESTS")[manifest]["hash"]
         assert labels["atomstack.id"] in target[name]["tags"][0]
         assert set(target[name]["annotations"]) == {f"{key}={value}" for key, value in labels.items() if value}
 
