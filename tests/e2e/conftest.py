@@ -150,7 +150,7 @@ def built(new_checkout: Callable[[], Checkout], progress: Callable[[str], None])
     progress("make portable …")
     start = time.monotonic()
     done = checkout.make("portable")
-    assert done.ok, done.log
+    assert done.ok, done.end
     progress(f"{time.monotonic() - start:.0f} s, {len(done.executed)} of {len(done.steps)} build steps executed")
     yield checkout
     names = docker("images", "--format={{.Repository}}:{{.Tag}}", f"--filter=reference={REGISTRY}*").split()
@@ -163,7 +163,7 @@ def built(new_checkout: Callable[[], Checkout], progress: Callable[[str], None])
 def images(built: Checkout) -> Checkout:
     """The checkout whose base, vllm and atom-vllm images are all there to be looked at."""
     done = built.bake("base", "vllm", "atom-vllm")
-    assert done.ok, done.log
+    assert done.ok, done.end
     return built
 
 

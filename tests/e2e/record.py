@@ -4,7 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # "[atom-vllm stage-1 2/7] RUN …", "[base 1/2] ADD …". Loads of definitions and contexts carry no counter; neither do exports.
 STEP = re.compile(r"\[(?P<target>[a-z0-9_.-]+)(?: [a-z0-9_.-]+)? +\d+/\d+\] (?P<instruction>(?!FROM ).*)", re.DOTALL)
@@ -35,8 +35,13 @@ class Record:
     """One build: whether it came through, its steps, and everything that it and its steps printed."""
 
     ok: bool
-    steps: tuple[Step, ...]
-    log: str
+    steps: tuple[Step, ...] = field(repr=False)
+    log: str = field(repr=False)
+
+    @property
+    def end(self) -> str:
+        """The last lines of the log, for a person whose test failed."""
+        return "\n".join(self.log.splitlines()[-40:])
 
     @property
     def executed(self) -> tuple[Step, ...]:
@@ -53,7 +58,7 @@ def read(ok: bool, lines: Iterable[str], plan: Mapping[str, dict]) -> Record:
     """The record of a build from its standard error and from the targets that `bake --print` names for it."""
     names: dict[str, list[str]] = {}
     events: dict[str, list[dict]] = {}
-    text = []
+    text, printed = [], []
     for line in lines:
         if not line.startswith("{"):
             text.append(line)
@@ -62,7 +67,7 @@ def read(ok: bool, lines: Iterable[str], plan: Mapping[str, dict]) -> Record:
         for vertex in status.get("vertexes") or ():
             names.setdefault(vertex["digest"], []).append(vertex["name"])
             events.setdefault(vertex["digest"], []).append(vertex)
-        text += [base64.b64decode(log["data"]).decode(errors="replace") for log in status.get("logs") or ()]
+        printed += [base64.b64decode(log["data"]).decode(errors="replace") for log in status.get("logs") or ()]
 
     below = {name: _below(name, plan) for name in plan}
     steps = []
@@ -85,7 +90,7 @@ def read(ok: bool, lines: Iterable[str], plan: Mapping[str, dict]) -> Record:
                 error=next((vertex["error"] for vertex in vertexes if vertex.get("error")), ""),
             )
         )
-    return Record(ok, tuple(steps), "\n".join(text))
+    return Record(ok, tuple(steps), "\n".join([*text, "".join(printed)]))
 
 
 def _below(name: str, plan: Mapping[str, dict]) -> set[str]:
