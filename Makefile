@@ -44,8 +44,8 @@ wheels: setup builder update-recipes ## build every wheel of the tuple into dist
 
 lock: update-lock
 update-lock: setup builder ## resolve every pin and render every manifest into docker-bake.override.json
-	@scripts/builder.sh run $(VENV)/atomstack lock
 	@$(VENV)/atomstack manifest render
+	@scripts/builder.sh run $(VENV)/atomstack lock
 
 update-recipes: setup
 	@$(VENV)/atomstack lock --recipes

@@ -404,7 +404,7 @@ vllm_id = component_id("vllm", portable ? [wheel("vllm").version, wheel("vllm").
 
 atom_id = component_id("atom", ATOM_REPO == "in-tree" ? ["in-tree"] : [source(ATOM_REPO, ATOM_REF)], "", [base_id])
 
-atom_vllm_id = component_id("atom-vllm", [MANIFEST, fleet.hash], gfx, [vllm_id, aiter_id, cupy_id, lmcache_id, atom_id])
+atom_vllm_id = component_id("atom-vllm", [MANIFEST, fleet.plugin, join(" ", fleet.toolchain)], gfx, [vllm_id, aiter_id, cupy_id, lmcache_id, atom_id])
 
 # The identity of the combination.
 stack_id = atom_vllm_id

@@ -18,6 +18,4 @@ folder.mkdir()
     f"Summary: Metadata only: the package vllm was installed by the distribution {distribution} {version}\n"
 )
 (folder / "INSTALLER").write_text("atomstack\n")
-(folder / "RECORD").write_text(
-    "".join(f"{folder.name}/{name},,\n" for name in ("INSTALLER", "METADATA", "RECORD"))
-)
+(folder / "RECORD").write_text("".join(f"{folder.name}/{name},,\n" for name in ("INSTALLER", "METADATA", "RECORD")))

@@ -105,9 +105,7 @@ def test_a_zip_sdist(tmp_path: Path) -> None:
     assert tree.paths() == ("demo/__init__.py", "demo/core.py")
 
 
-@pytest.mark.parametrize(
-    "name", ["../evil.py", "demo/../../evil.py", "/etc/evil.py", "demo/" + "n" * 60_000 + ".py"]
-)
+@pytest.mark.parametrize("name", ["../evil.py", "demo/../../evil.py", "/etc/evil.py", "demo/" + "n" * 60_000 + ".py"])
 def test_a_member_that_would_leave_the_folder_refuses_the_archive(tmp_path: Path, name: str) -> None:
     for spec in (
         make_wheel(tmp_path, FILES | {name: "x"}),
@@ -151,10 +149,7 @@ def test_an_encrypted_member(tmp_path: Path) -> None:
     def encrypt(archive: zipfile.ZipFile) -> None:
         archive.getinfo("demo/secret.py").flag_bits |= 1
 
-    assert (
-        reason(make_wheel(tmp_path, FILES | {"demo/secret.py": "x"}, encrypt), "demo/secret.py")
-        == "encrypted"
-    )
+    assert reason(make_wheel(tmp_path, FILES | {"demo/secret.py": "x"}, encrypt), "demo/secret.py") == "encrypted"
 
 
 def test_a_compression_that_wheels_do_not_use(tmp_path: Path) -> None:
@@ -195,15 +190,11 @@ def test_many_members_that_are_too_much_together(tmp_path: Path) -> None:
             member.file_size = 16 << 20
 
     spec = make_wheel(tmp_path, FILES | {f"demo/m{i}.py": "" for i in range(20)}, swell)
-    with pytest.raises(
-        CannotCheckError, match=r"bytes unpacked, more than the 268,435,456 .* the largest is"
-    ):
+    with pytest.raises(CannotCheckError, match=r"bytes unpacked, more than the 268,435,456 .* the largest is"):
         open_source(spec)
 
 
-def test_an_sdist_whose_python_files_are_too_much_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_sdist_whose_python_files_are_too_much_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sdist, "TOTAL_LIMIT", 1_000_000)
     spec = make_sdist(tmp_path, FILES | {f"demo/m{i}.py": bytes(400_000) for i in range(4)})
     with pytest.raises(

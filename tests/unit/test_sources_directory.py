@@ -128,9 +128,7 @@ def test_site_packages(tmp_path: Path) -> None:
             assert (tree.distribution, tree.version) == (distribution, version)
 
 
-@pytest.mark.parametrize(
-    "spec", ["", "nothing==", "vllm", "vllm>=0.30", "vllm==0.30.*", "vllm[x]==1", "a b", "\0"]
-)
+@pytest.mark.parametrize("spec", ["", "nothing==", "vllm", "vllm>=0.30", "vllm==0.30.*", "vllm[x]==1", "a b", "\0"])
 def test_a_spec_that_makes_no_sense(spec: str) -> None:
     with pytest.raises(UsageError, match="expected a directory"):
         open_source(spec)

@@ -128,9 +128,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
                 first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
                 start = int(first) if first else max(0, len(whole) - int(last))
                 part = whole[start : int(last) + 1 if first else None]
-                self.answer(
-                    206, part, {"Content-Range": f"bytes {start}-{start + len(part) - 1}/{len(whole)}"}
-                )
+                self.answer(206, part, {"Content-Range": f"bytes {start}-{start + len(part) - 1}/{len(whole)}"})
             else:
                 self.answer(200, state.files[name], {})
 
@@ -314,8 +312,7 @@ def test_several_runs_at_once(index: Index) -> None:
     index.files = {LINUX: wheel()}
     hashes: list[str] = []
     threads = [
-        threading.Thread(target=lambda: hashes.append(open_source("demo==1.0").content_hash()))
-        for _ in range(6)
+        threading.Thread(target=lambda: hashes.append(open_source("demo==1.0").content_hash())) for _ in range(6)
     ]
     for thread in threads:
         thread.start()
@@ -325,9 +322,7 @@ def test_several_runs_at_once(index: Index) -> None:
     assert len(set(hashes)) == 1
 
 
-def test_another_index_has_another_cache(
-    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_another_index_has_another_cache(index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     index.files = {LINUX: wheel()}
     open_source("demo==1.0")
     monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "empty").as_uri())
@@ -339,12 +334,8 @@ def test_an_extra_index_in_a_folder(index: Index, monkeypatch: pytest.MonkeyPatc
     project = tmp_path / "simple" / "demo"
     project.mkdir(parents=True)
     (tmp_path / "demo-2.0-py3-none-any.whl").write_bytes(wheel())
-    (project / "index.html").write_text(
-        '<a href="../../demo-2.0-py3-none-any.whl">demo-2.0-py3-none-any.whl</a>'
-    )
-    monkeypatch.setenv(
-        "PIP_EXTRA_INDEX_URL", f"{(tmp_path / 'nothing').as_uri()} {(tmp_path / 'simple').as_uri()}"
-    )
+    (project / "index.html").write_text('<a href="../../demo-2.0-py3-none-any.whl">demo-2.0-py3-none-any.whl</a>')
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{(tmp_path / 'nothing').as_uri()} {(tmp_path / 'simple').as_uri()}")
     tree = open_source("demo==2.0")
     assert (tree.kind, tree.read("demo/last.py")) == ("index-wheel", b"y = 2\n")
     assert "no SHA-256" in tree.provenance
@@ -404,9 +395,7 @@ def test_a_server_that_sends_another_range(index: Index, monkeypatch: pytest.Mon
         open_source("demo==1.0")
 
 
-def test_a_password_in_the_address_is_sent_and_never_shown(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_password_in_the_address_is_sent_and_never_shown(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.files = {LINUX: wheel()}
     index.login = "Basic " + base64.b64encode(b"me:s3cret/x").decode()
     monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("://", "://me:s3cret%2Fx@"))
@@ -419,9 +408,7 @@ def test_a_password_in_the_address_is_sent_and_never_shown(
 
 def test_a_ca_bundle_that_is_not_there(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CERT", "/nowhere/ca.pem")
-    with pytest.raises(
-        CannotCheckError, match=r"/nowhere/ca\.pem: the CA bundle that pip is configured to trust"
-    ):
+    with pytest.raises(CannotCheckError, match=r"/nowhere/ca\.pem: the CA bundle that pip is configured to trust"):
         open_source("demo==1.0")
 
 
