@@ -95,6 +95,13 @@ def in_image(image: str, script: str) -> str:
     return docker("run", "--rm", "--network=none", image, "sh", "-c", script)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test of a session may wait for a build from nothing."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(TIMEOUT))
+
+
 @pytest.fixture(scope="session")
 def progress(pytestconfig: pytest.Config) -> Callable[[str], None]:
     """Say something now, past pytest's capture: builds take minutes."""
@@ -126,7 +133,11 @@ def new_checkout(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Check
             if source.exists():
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target / name, follow_symlinks=False)
-        (target / ".venv").symlink_to(REPOSITORY / ".venv")
+        # The tools are the checkout's, and ready: `make setup` in a copy would move them over to the copy.
+        (target / ".venv").mkdir()
+        for part in ("bin", "lib", "pyvenv.cfg"):
+            (target / ".venv" / part).symlink_to(REPOSITORY / ".venv" / part)
+        (target / ".venv/ready").touch()
         # Hundreds of megabytes that no test changes.
         for prepared in ("rootfs", "torch"):
             if (REPOSITORY / ".build" / prepared).is_dir():
@@ -165,6 +176,18 @@ def images(built: Checkout) -> Checkout:
     done = built.bake("base", "vllm", "atom-vllm")
     assert done.ok, done.end
     return built
+
+
+@pytest.fixture(scope="class")
+def image(request: pytest.FixtureRequest, images: Checkout) -> str:
+    """The image that a class of tests is about: that of its `target`."""
+    return images.image(request.cls.target)
+
+
+@pytest.fixture(scope="class")
+def inspected(image: str) -> dict:
+    """That image's own description."""
+    return json.loads(docker("image", "inspect", image))[0]
 
 
 @dataclass(frozen=True, slots=True)

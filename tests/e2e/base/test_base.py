@@ -1,13 +1,9 @@
 """What holds for every image that this repository builds for MANIFEST=portable, base included."""
 
-import json
 import os
 import subprocess
-from pathlib import Path
 
-import pytest
-
-from e2e.conftest import REPOSITORY, Checkout, docker, in_image
+from e2e.conftest import REPOSITORY, docker, in_image
 
 
 def mirrors() -> set[str]:
@@ -22,14 +18,6 @@ class TestBase:
     """The base image; the classes of the images that stand on it inherit these tests."""
 
     target = "base"
-
-    @pytest.fixture(scope="class")
-    def image(self, images: Checkout) -> str:
-        return images.image(self.target)
-
-    @pytest.fixture(scope="class")
-    def inspected(self, image: str) -> dict:
-        return json.loads(docker("image", "inspect", image))[0]
 
     def test_labels_are_those_that_bake_resolved(self, images, inspected):
         assert inspected["Config"]["Labels"] == images.plan(self.target)[self.target]["labels"]
@@ -63,8 +51,9 @@ class TestBase:
     def test_the_history_holds_no_secret_and_no_path_of_this_machine(self, image):
         history = docker("history", "--no-trunc", "--format", "{{.CreatedBy}}", image)
         assert history.strip()
-        # What bake.sh hands over as secrets, and where this checkout and its user live.
-        told = [os.environ.get("PIP_CERT"), os.environ.get("SSL_CERT_FILE"), str(REPOSITORY), str(Path.home())]
+        # What bake.sh hands over as secrets, what else a build may pick up from its surroundings, and this checkout.
+        names = ("PIP_CERT", "SSL_CERT_FILE", "PIP_INDEX_URL", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+        told = [*(os.environ.get(name) for name in names), *mirrors(), str(REPOSITORY)]
         assert not [value for value in told if value and value in history]
         assert "BEGIN CERTIFICATE" not in history
 
