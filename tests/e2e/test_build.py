@@ -3,19 +3,21 @@
 BuildKit fetches from a Git daemon on this machine's loopback, so the builder must share it (the docker driver does).
 """
 
+import uuid
 from pathlib import Path
 
-from e2e.conftest import docker
+from e2e.conftest import docker, in_image
 
 # The gate and what it is built on: the machine it runs in, and the wheel it reads.
 GATE = {"gate", "gate-report", "gate-tool", "base", "vllm-wheel"}
-MARKER = "A marker that this test added"
 
 
-def mark(tree: Path, text: str) -> None:
-    """Change the plugin without changing what it does."""
+def mark(tree: Path) -> str:
+    """Change the plugin to what it never was before, without changing what it does."""
+    marker = uuid.uuid4().hex
     source = tree / "atom/__init__.py"
-    source.write_text(source.read_text() + f"\nMARKER = {text!r}\n")
+    source.write_text(source.read_text() + f"\nMARKER = {marker!r}\n")
+    return marker
 
 
 def skew(tree: Path) -> None:
@@ -36,7 +38,7 @@ def test_a_second_identical_build_executes_no_step(built):
 
 def test_a_change_in_atom_runs_the_gate_atom_and_atom_vllm_again(built, new_checkout):
     changed = new_checkout()
-    mark(changed.path / "atom", MARKER)
+    mark(changed.path / "atom")
     done = changed.make("portable")
     assert done.ok, done.end
     assert done.recipes == {"gate", "atom", "atom-vllm"}
@@ -47,11 +49,13 @@ def test_a_branch_that_moves_is_picked_up_without_no_cache(built, atom_repositor
     first = built.make("portable", **pins)
     assert first.ok, first.end
 
-    mark(atom_repository.tree, MARKER)
+    marker = mark(atom_repository.tree)
     atom_repository.commit("Move the branch")
     moved = built.make("portable", **pins)
     assert moved.ok, moved.end
     assert moved.recipes == {"gate", "atom", "atom-vllm"}
+    image = built.image(**pins)
+    assert in_image(image, "python3 -c 'import atom; print(atom.MARKER)'").split()[-1] == marker
 
     still = built.make("portable", **pins)
     assert still.executed == ()
@@ -83,7 +87,7 @@ def test_a_pair_that_does_not_fit_is_refused_before_anything_expensive_starts(bu
 
 def test_the_gate_alone_gives_a_verdict_and_builds_no_image(built, new_checkout):
     changed = new_checkout()
-    mark(changed.path / "atom", "A marker for the gate")
+    mark(changed.path / "atom")
     done = changed.make("gate", MANIFEST="portable", REGISTRY="atomstack-e2e-gate/")
     assert done.ok, done.end
     assert done.recipes == {"gate"}

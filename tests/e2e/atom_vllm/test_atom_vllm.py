@@ -22,8 +22,8 @@ class TestAtomVllm(test_vllm.TestVllm):
 
     def test_the_plugin_is_installed_with_both_entry_points(self, image):
         code = (
-            "from importlib.metadata import entry_points as e;"
-            '[print(p.group, p.name) for p in e() if p.value.partition(":")[0].partition(".")[0] == "atom"]'
+            "from importlib.metadata import distribution as d;"
+            '[print(p.group, p.name) for p in d("atom-reference-plugin").entry_points]'
         )
         assert set(in_image(image, f"python3 -c '{code}'").splitlines()) == {
             "vllm.platform_plugins atom",
