@@ -2,40 +2,30 @@
 
 Names are resolved as Python would at run time: star imports and `__all__`, conditional and `try` definitions,
 PEP 562 `__getattr__` with its closed set of keys, re-exports, submodules, compiled extensions. What cannot be
-decided is `UNKNOWN`, never missing.
+decided is `UNKNOWN`, with the reason in words, never missing.
 """
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
-from atomstack.compat_check import syntax
+from atomstack.compat_check import constants, syntax
+from atomstack.compat_check.exports import MODULE_ATTRIBUTES, Module
 from atomstack.compat_check.lazy import LazyNames, lazy_names
+from atomstack.compat_check.usage import InBody, scan
 from atomstack.errors import UnreadableError
 from atomstack.sources.tree import SourceTree
 
-# What every module has (language reference, "Module attributes"), and what the import system sets.
-_MODULE_ATTRIBUTES = frozenset(
-    [
-        "__name__",
-        "__file__",
-        "__doc__",
-        "__dict__",
-        "__spec__",
-        "__loader__",
-        "__package__",
-        "__path__",
-        "__cached__",
-        "__builtins__",
-        "__class__",
-        "__annotations__",
-        "__getattribute__",
-        "__setattr__",
-        "__delattr__",
-        "__dir__",
-    ]
-)
+_DEPTH = 30
+"""Re-exports that are followed; the longest chain seen in torch has six."""
+
+
+_FEW = 8
+"""Names that are searched for one by one; for more of them, all definitions of the host are listed once."""
+_DEFINITION = rb"(?m)^(?:[ \t]{1,8})?(class|def|async def)[ \t]+(%b)\b|^(%b)[ \t]*(?::[^=\n]*)?=(?!=)"
 
 
 class Presence(Enum):
@@ -50,8 +40,7 @@ class Presence(Enum):
 class Target:
     """What a name in a host module stands for, as far as it is certain.
 
-    `kind` is `module` (then `name` is empty), `class`, `function`, `value`, or `foreign` for what comes from
-    outside the host.
+    `kind` is `module` (then `name` is empty), `class`, `function`, or `value`.
     """
 
     kind: str
@@ -65,98 +54,6 @@ class Target:
         return f"{self.module}:{self.name}" if self.name else self.module
 
 
-class Module:
-    """The export table of one module of the host."""
-
-    def __init__(self, name: str, path: str, *, is_package: bool, source: bytes | None) -> None:
-        self.name = name
-        self.path = path
-        self.is_package = is_package
-        self.opaque = source is None
-        self.bindings: dict[str, list[ast.AST]] = {}
-        self.stars: list[str] = []
-        self.lazy: LazyNames | None = None
-        self._all: set[str] | None = set()
-        self._has_all = False
-        if source is not None:
-            self._read(source)
-
-    def _read(self, source: bytes) -> None:
-        try:
-            tree = syntax.parse(source, self.path)
-        except UnreadableError:
-            self.opaque = True
-            return
-        self.tree = tree
-        for statement in syntax.live_statements(tree.body):
-            self._bind(statement)
-        if b"global " in source:
-            self._bind_globals(tree)
-        self.lazy = lazy_names(tree, self.bindings, self.name, self.path)
-
-    def _bind(self, node: ast.stmt) -> None:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                self._add(node.name, node)
-            case ast.Import():
-                for alias in node.names:
-                    self._add(alias.asname or alias.name.partition(".")[0], node)
-            case ast.ImportFrom():
-                for alias in node.names:
-                    if alias.name == "*":
-                        self.stars.append(syntax.absolute(node, self.name, self.is_package))
-                    else:
-                        self._add(alias.asname or alias.name, node)
-            case ast.Delete():
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        self.bindings.pop(target.id, None)
-            case _:
-                for name in syntax.bound_names(node):
-                    self._add(name, node)
-                self._note_dynamic(node)
-                self._note_all(node)
-
-    def _add(self, name: str, node: ast.AST) -> None:
-        self.bindings.setdefault(name, []).append(node)
-
-    def _note_dynamic(self, node: ast.stmt) -> None:
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.For | ast.While) and syntax.writes_namespace(
-            node
-        ):
-            self.opaque = True
-
-    def _note_all(self, node: ast.stmt) -> None:
-        value = syntax.assigned(node, "__all__")
-        if value is None:
-            return
-        self._has_all = True
-        if self._all is None:
-            return
-        names = syntax.string_set(value)
-        if names is not None:
-            self._all |= names
-        else:
-            self._all = None
-
-    def _bind_globals(self, tree: ast.Module) -> None:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Global):
-                for name in node.names:
-                    self._add(name, node)
-
-    def public(self) -> set[str] | None:
-        """The names of its own that `import *` brings, or None when `__all__` cannot be read."""
-        if self._has_all:
-            return self._all
-        return {name for name in self.bindings if not name.startswith("_")}
-
-    @property
-    def has_all(self) -> bool:
-        """Whether it defines `__all__`."""
-        return self._has_all
-
-
 class Host:
     """A package whose names another one uses."""
 
@@ -164,160 +61,355 @@ class Host:
         self.tree = tree
         self.package = tree.package
         self.version = tree.version
-        self._modules: dict[str, Module] = {}
-        self._index: dict[str, str] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._unreadable: dict[str, str] = {}
+        self._sources: dict[str, bytes] = {}
+        self._paths: dict[str, str] = {}
+        self._compiled: set[str] = set()
         self._packages: set[str] = set()
+        self._lazy: dict[str, LazyNames | None] = {}
+        self._constants: dict[tuple[str, str], object] = {}
+        self._known: dict[tuple[str, str], Presence] = {}
+        self._known_modules: dict[str, Presence] = {}
+        self._reasons: dict[tuple[str, str], str] = {}
+        self._asked = 0
         for path in tree.paths():
-            self._add_path(path)
+            self._list(path)
 
-    def _add_path(self, path: str) -> None:
-        folder, _, file = path.rpartition("/")
-        stem, _, suffix = file.partition(".")
-        package = folder.replace("/", ".")
-        parts = package.split(".") if package else []
-        for depth in range(1, len(parts) + 1):
-            self._packages.add(".".join(parts[:depth]))
-        name = package if stem == "__init__" else f"{package}.{stem}" if package else stem
-        # As the import system prefers them: package, then extension, then .py; .pyi is no module of its own.
-        rank = {"py": 1, "pyi": 3}.get(suffix, 2)
-        known = self._index.get(name)
-        if known is None or rank < self._rank(known) or (stem == "__init__" and not known.endswith("/__init__.py")):
-            self._index[name] = path
+    def _list(self, path: str) -> None:
+        name = syntax.module_of(path)
+        package = path.rpartition("/")[0].replace("/", ".")
+        while package and package not in self._packages:
+            self._packages.add(package)
+            package = package.rpartition(".")[0]
+        if path.endswith(".py"):
+            # A package wins over a module of the same name.
+            if name not in self._paths or path.endswith("/__init__.py"):
+                self._paths[name] = path
+        elif not path.endswith(".pyi"):
+            self._compiled.add(name)
 
-    @staticmethod
-    def _rank(path: str) -> int:
-        return {"py": 1, "pyi": 3}.get(path.rpartition("/")[2].partition(".")[2], 2)
+    # --- files and modules
 
     @property
     def modules_parsed(self) -> int:
         """How many modules were parsed so far."""
-        return sum(1 for module in self._modules.values() if hasattr(module, "tree"))
+        return sum(module is not None and bool(module.path) for module in self._modules.values())
 
-    def module_names(self) -> Iterator[str]:
+    def module_names(self) -> Iterable[str]:
         """Every importable module and package, in no order."""
-        yield from self._index.keys() | self._packages
+        return self._paths.keys() | self._compiled | self._packages
 
     def has_module(self, name: str) -> bool:
         """Whether the host holds a module or (namespace) package of that dotted name."""
-        return name in self._index or name in self._packages
+        return name in self._paths or name in self._packages or name in self._compiled
+
+    def owns(self, module: str) -> bool:
+        """Whether a dotted name lies in this package."""
+        return module == self.package or module.startswith(self.package + ".")
+
+    def source(self, path: str) -> bytes:
+        """The content of one file, read once; empty where it cannot be read."""
+        if path not in self._sources:
+            try:
+                self._sources[path] = self.tree.read(path)
+            except UnreadableError as error:
+                self._sources[path] = b""
+                self._unreadable[path] = error.reason
+        return self._sources[path]
+
+    def sources(self) -> Iterator[tuple[str, bytes]]:
+        """Path and content of every Python file."""
+        for path in self._paths.values():
+            yield path, self.source(path)
+
+    def sources_with(self, needle: bytes) -> Iterator[tuple[str, bytes]]:
+        """Path and content of every Python file whose bytes contain `needle`."""
+        return ((path, source) for path, source in self.sources() if needle in source)
 
     def module(self, name: str) -> Module | None:
-        """The export table of a module, or None when there is none of that name."""
-        if name in self._modules:
-            return self._modules[name]
-        if not self.has_module(name):
+        """The export table of a module, or None when there is none that can be read."""
+        if name not in self._modules:
+            self._modules[name] = self._open(name)
+        return self._modules[name]
+
+    def _open(self, name: str) -> Module | None:
+        if name in self._compiled or not self.has_module(name):
             return None
-        path = self._index.get(name)
+        path = self._paths.get(name)
         if path is None:
-            module = Module(name, "", is_package=True, source=b"")
-        elif not path.endswith(".py"):
-            module = Module(name, path, is_package=False, source=None)
-        else:
-            try:
-                source: bytes | None = self.tree.read(path)
-            except UnreadableError:
-                source = None
-            module = Module(name, path, is_package=path.endswith("/__init__.py"), source=source)
-        self._modules[name] = module
-        return module
+            return Module(name, "", b"", ast.Module([], []))
+        source = self.source(path)
+        if path in self._unreadable:
+            return None
+        try:
+            return Module(name, path, source, syntax.parse(source, path))
+        except UnreadableError as error:
+            self._unreadable[path] = error.reason
+            return None
+
+    def why(self, module: str, name: str = "") -> str:
+        """Why a name (or the module itself) is undecided, as the end of a sentence about the module."""
+        return self._reasons.get((module, name), "cannot be decided from its source")
+
+    def _unknown(self, module: str, name: str, reason: str) -> Presence:
+        self._reasons[module, name] = reason
+        return Presence.UNKNOWN
+
+    # --- is it there?
 
     def find_module(self, name: str) -> Presence:
         """Whether `import name` would find it."""
         if self.has_module(name):
             return Presence.PRESENT
+        if name not in self._known_modules:
+            self._known_modules[name] = self._search_module(name)
+        return self._known_modules[name]
+
+    def _search_module(self, name: str) -> Presence:
         parent = name
-        while parent := parent.rpartition(".")[0]:
+        while not self.has_module(parent := parent.rpartition(".")[0]):
+            if not parent:
+                return Presence.MISSING
+        if parent in self._compiled:
+            return self._unknown(name, "", f"would be made by {parent}, which is compiled")
+        # Every package on the way may have put modules into sys.modules, or looked for them in its own way.
+        while parent:
             module = self.module(parent)
             if module is None:
-                continue
-            if module.path and not module.path.endswith(".py"):
-                return Presence.UNKNOWN  # an extension may register submodules
-            if "__path__" in module.bindings:
-                return Presence.UNKNOWN
-            break
-        return Presence.UNKNOWN if self._made_at_run_time(name) else Presence.MISSING
-
-    def _made_at_run_time(self, name: str) -> bool:
+                return self._unknown(name, "", f"lies in {parent}, which cannot be parsed")
+            if "__path__" in module.bindings or b"sys.meta_path" in module.source:
+                return self._unknown(name, "", f"may be found by {parent}, which changes where its modules are")
+            if re.search(
+                rb"sys\.modules\[(?!__name__)[^\]]*\]\s*=(?!=)|sys\.modules\.(update|setdefault)", module.source
+            ):
+                return self._unknown(name, "", f"may be made by {parent}, which writes to sys.modules")
+            parent = parent.rpartition(".")[0]
         quoted = (f'"{name}"'.encode(), f"'{name}'".encode())
-        return any(
-            b"sys.modules" in source and any(text in source for text in quoted)
-            for _, source in self.sources_with(name.encode())
-        )
+        for path, source in self.sources_with(quoted[0][1:-1]):
+            if b"sys.modules" in source and any(text in source for text in quoted):
+                return self._unknown(name, "", f"may be made by {path}, which writes to sys.modules")
+        if self._built_elsewhere(name):
+            return self._unknown(name, "", "is imported by the host itself: compiled or generated in other builds")
+        return Presence.MISSING
 
-    def sources_with(self, needle: bytes) -> Iterator[tuple[str, bytes]]:
-        """Path and content of every Python file whose bytes contain `needle`."""
-        for path in self.tree.paths():
-            if path.endswith(".py"):
-                try:
-                    source = self.tree.read(path)
-                except UnreadableError:
-                    continue
-                if needle in source:
-                    yield path, source
+    def _built_elsewhere(self, name: str) -> bool:
+        """Whether the host imports the module itself and is prepared that it is not there.
+
+        `vllm._rocm_C` is in the wheel for one device only, `vllm._version` in no checkout.
+        """
+        parent, _, last = name.rpartition(".")
+        if not self.has_module(parent):
+            return False
+        guarded: list[bool] = []
+        for path, source in self.sources_with(last.encode()):
+            if not _imports_text(path, parent, last).search(source):
+                continue
+            module = self.module(syntax.module_of(path))
+            if module is None:
+                continue
+            for site in scan(module.tree, source, file=path, host=self.package, relative=True).imports:
+                whole = f"{site.module}.{site.name}" if site.name else site.module
+                if name in {site.module, whole}:
+                    guarded.append(any(isinstance(condition, InBody) for condition in site.conditions))
+        return bool(guarded) and (last.startswith("_") or all(guarded))
 
     def has(self, module: str, name: str) -> Presence:
         """Whether `from module import name` would find it; the module is known to be there."""
-        return self._has(module, name, frozenset())
+        if (module, name) not in self._known:
+            presence = self._exports(module, name, frozenset())
+            if presence is Presence.UNKNOWN:
+                presence = self._unknown(module, name, self._reasons.get((module, name), f"{module} is undecided"))
+            elif presence is Presence.MISSING and self.set_from_outside(module, name):
+                presence = Presence.PRESENT
+            self._known[module, name] = presence
+        return self._known[module, name]
 
-    def _has(self, module_name: str, name: str, seen: frozenset[str]) -> Presence:
-        if module_name in seen:
-            return Presence.MISSING  # a circle of star imports adds nothing
+    def _exports(self, module_name: str, name: str, seen: frozenset[str]) -> Presence:
+        if self.has_module(f"{module_name}.{name}"):
+            return Presence.PRESENT
+        if module_name in self._compiled:
+            return self._unknown(module_name, name, f"{module_name} is a compiled extension")
         module = self.module(module_name)
         if module is None:
-            return Presence.UNKNOWN
-        if name in module.bindings or name in _MODULE_ATTRIBUTES or self.has_module(f"{module_name}.{name}"):
+            reason = self._unreadable.get(self._paths.get(module_name, ""), "is not there")
+            return self._unknown(module_name, name, f"{module_name} cannot be parsed: {reason}")
+        if name in module.bindings or name in MODULE_ATTRIBUTES:
             return Presence.PRESENT
-        undecided = module.opaque
+        undecided: str | None = None
         for star in module.stars:
-            match self._star_has(star, name, seen | {module_name}):
+            match self._star_brings(star, name, seen | {module_name}):
                 case Presence.PRESENT:
                     return Presence.PRESENT
                 case Presence.UNKNOWN:
-                    undecided = True
-        if module.lazy is not None:
-            match module.lazy.has(self, name):
+                    undecided = undecided or self._reasons.get((star, name), f"{star} is undecided")
+        closed = False
+        if (lazy := self.lazy(module)) is not None:
+            match self._lazily(lazy, name):
                 case True:
                     return Presence.PRESENT
                 case None:
-                    undecided = True
-        return Presence.UNKNOWN if undecided else Presence.MISSING
+                    undecided = undecided or f"the __getattr__ of {module_name} is open"
+            closed = b"LazyModule" in module.source
+        if module.assigns_global(name) or name in module.named_globals:
+            return Presence.PRESENT
+        if module.dynamic is not None and not closed:
+            undecided = undecided or f"{module_name} {module.dynamic}"
+        return self._unknown(module_name, name, undecided) if undecided else Presence.MISSING
 
-    def _star_has(self, star: str, name: str, seen: frozenset[str]) -> Presence:
-        if star != self.package and not star.startswith(self.package + "."):
-            return Presence.UNKNOWN
+    def _star_brings(self, star: str, name: str, seen: frozenset[str]) -> Presence:
+        """Whether `from star import *` binds the name."""
+        if not self.owns(star):
+            return self._unknown(star, name, f"`from {star} import *` brings what another package exports")
+        if star in seen:
+            return Presence.MISSING  # a circle of star imports adds nothing
+        if not self._may_hold(star, name):
+            return Presence.MISSING
         module = self.module(star)
         if module is None:
-            return Presence.UNKNOWN
-        public = module.public()
-        if public is not None and module.has_all:
-            # `__all__` may list what a star, a lazy `__getattr__` or a loop provides: it is the promise that counts.
-            return Presence.PRESENT if name in public else Presence.MISSING
-        if public is None:
-            return Presence.PRESENT if self._has(star, name, seen) is Presence.PRESENT else Presence.UNKNOWN
+            return self._unknown(star, name, f"`from {star} import *` cannot be followed")
+        try:
+            promised = self.all_of(module)
+        except constants.UnknownError:
+            found = self._exports(star, name, seen)
+            return (
+                found if found is Presence.MISSING else self._unknown(star, name, f"the __all__ of {star} is computed")
+            )
+        if promised is not None:
+            # What `__all__` lists a star, a lazy `__getattr__` or a loop may provide: it is the promise that counts.
+            return Presence.PRESENT if name in promised else Presence.MISSING
         if name.startswith("_"):
             return Presence.MISSING
-        return self._has_without_submodules(module, name, seen)
+        return self._exports(star, name, seen)
 
-    def _has_without_submodules(self, module: Module, name: str, seen: frozenset[str]) -> Presence:
-        if name in module.bindings:
-            return Presence.PRESENT
-        undecided = module.opaque
-        if module.name in seen:
-            return Presence.MISSING
-        for star in module.stars:
-            match self._star_has(star, name, seen | {module.name}):
-                case Presence.PRESENT:
-                    return Presence.PRESENT
-                case Presence.UNKNOWN:
-                    undecided = True
-        # A submodule imported somewhere is an attribute of its package, and `import *` brings it.
-        undecided = undecided or self.has_module(f"{module.name}.{name}")
-        return Presence.UNKNOWN if undecided else Presence.MISSING
+    def _may_hold(self, star: str, name: str) -> bool:
+        """Whether a module's bytes allow for the name: most star imports need not be parsed."""
+        path = self._paths.get(star)
+        if path is None or star in self._compiled or self.has_module(f"{star}.{name}"):
+            return True
+        source = self.source(path)
+        return (
+            name.encode() in source
+            or re.search(rb"import[ \t]*\(?[ \t]*\*|globals\(|vars\(|locals\(|__all__|exec\(|sys\.modules", source)
+            is not None
+        )
+
+    def set_from_outside(self, module: str, name: str) -> bool:
+        """Whether another file of the host assigns the name on that module or class: `torch.classes = …`."""
+        text = re.escape(name.encode())
+        pattern = re.compile(rb"\." + text + rb"[ \t]*(?::[^=\n]*)?=(?!=)|setattr\([^\n]*['\"]" + text + rb"['\"]")
+        owner = module.replace(":", ".").rpartition(".")[2].encode()
+        for path, source in self.sources_with(name.encode()):
+            if owner in source and pattern.search(source):
+                opened = self.module(syntax.module_of(path))
+                if opened is None:
+                    return True
+                last = owner.decode()
+                for site in scan(opened.tree, source, file=path, host=self.package, relative=True).patches:
+                    if site.names[-1] == name and (site.names[-2] == last or site.names[0] == "cls"):
+                        return True
+                    binding = next((b.reference for b in site.scope.lookup(site.names[0]) if b.reference), None)
+                    if (
+                        site.names[-1] == name
+                        and binding is not None
+                        and last in (binding.name, binding.module.rpartition(".")[2])
+                    ):
+                        return True
+        return False
+
+    # --- what a module provides on demand
+
+    def lazy(self, module: Module) -> LazyNames | None:
+        """The names that a module makes on demand."""
+        if module.name not in self._lazy:
+            self._lazy[module.name] = None  # while it is being read, it provides nothing
+            self._lazy[module.name] = lazy_names(
+                module, lambda name: self.constant(module, name), lambda name: self._class(module.name, name)
+            )
+        return self._lazy[module.name]
+
+    def _class(self, module: str, name: str) -> ast.ClassDef | None:
+        target = self.resolve(module, name)
+        return target.node if target is not None and isinstance(target.node, ast.ClassDef) else None
+
+    def _lazily(self, lazy: LazyNames, name: str) -> bool | None:
+        if lazy.keys is None:
+            return None
+        if name in lazy.keys:
+            return True
+        if any(name.endswith(affix) or name.startswith(affix) for affix in lazy.affixes):
+            return None
+        return any(self._exported_below(folder, name) for folder in lazy.folders)
+
+    def _exported_below(self, folder: str, name: str) -> bool:
+        """Whether a module below the folder lists the name in `__all__`, or decorates it with `@requires`."""
+        for path, source in self.sources_with(name.encode()):
+            if not path.startswith(f"{folder}/") or path.endswith("__init__.py"):
+                continue
+            module = self.module(syntax.module_of(path))
+            if module is None:
+                return True
+            try:
+                if name in (self.all_of(module) or ()):
+                    return True
+            except constants.UnknownError:
+                return True
+            if b"@requires" in source or b"@export" in source:
+                for node in module.bindings.get(name, ()):
+                    decorators = getattr(node, "decorator_list", ())
+                    if any(
+                        (syntax.dotted(getattr(d, "func", d)) or ("",))[-1] in {"requires", "export"}
+                        for d in decorators
+                    ):
+                        return True
+        return False
+
+    def all_of(self, module: Module) -> frozenset[str] | None:
+        """The names in `__all__`, or None when there is none; UnknownError where it is computed."""
+        if "__all__" not in module.bindings:
+            return None
+        return constants.strings(self.constant(module, "__all__"))
+
+    def constant(self, module: Module, name: str) -> object:
+        """The value of a module-level name; UnknownError when the source does not tell."""
+        key = (module.name, name)
+        if key not in self._constants:
+            self._constants[key] = constants.UnknownError  # a circle tells nothing
+            try:
+                self._constants[key] = self._evaluated(module, name)
+            except RecursionError:
+                pass
+            except constants.UnknownError:
+                pass
+        value = self._constants[key]
+        if value is constants.UnknownError:
+            raise constants.UnknownError
+        return value
+
+    def _evaluated(self, module: Module, name: str) -> object:
+        owner, _, attribute = name.rpartition(".")
+        nodes = module.bindings.get(owner or name, [])
+        imported = module.imported(nodes[0], owner or name) if len(nodes) == 1 else None
+        if imported is None:
+            if owner:
+                raise constants.UnknownError
+            return constants.value_of(name, module.statements(), lambda other: self.constant(module, other))
+        source, original = imported
+        whole = f"{source}.{original}" if original else source
+        if self.has_module(whole) and (opened := self.module(whole)) is not None:
+            # A module itself stands for what dir() says of it.
+            return self.constant(opened, attribute) if owner else list(opened.bindings)
+        inner = self.module(source)
+        if inner is None or not original or owner:
+            raise constants.UnknownError
+        return self.constant(inner, original)
+
+    # --- what does it stand for?
 
     def resolve(self, module_name: str, name: str, depth: int = 0) -> Target | None:
         """What `module.name` stands for, through re-exports, when that is certain; else None."""
         module = self.module(module_name)
-        if module is None or depth > 20:
+        if module is None or depth > _DEPTH:
             return None
         nodes = module.bindings.get(name)
         if nodes is None:
@@ -326,33 +418,77 @@ class Host:
             found = [
                 target
                 for star in module.stars
-                if self.module(star) is not None and (target := self.resolve(star, name, depth + 1)) is not None
+                if self.owns(star)
+                and self._may_hold(star, name)
+                and (target := self.resolve(star, name, depth + 1)) is not None
             ]
             return found[0] if len(found) == 1 else None
         if len(nodes) > 1:
             return None
-        return self._resolve_binding(module, name, nodes[0], depth)
-
-    def _resolve_binding(self, module: Module, name: str, node: ast.AST, depth: int) -> Target | None:
-        match node:
-            case ast.ClassDef():
+        match nodes[0]:
+            case ast.ClassDef() as node:
                 return Target("class", module.name, name, node)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef() as node:
                 return Target("function", module.name, name, node)
-            case ast.Import():
-                dotted = syntax.imported_module(node, name)
-                return (
-                    Target("module", dotted)
-                    if dotted and self.has_module(dotted)
-                    else Target("foreign", module.name, name)
-                )
-            case ast.ImportFrom():
-                source = syntax.absolute(node, module.name, module.is_package)
-                original = next(a.name for a in node.names if (a.asname or a.name) == name)
-                if not self.has_module(source):
-                    return Target("foreign", module.name, name)
-                if source == module.name and self.has_module(f"{source}.{original}"):
-                    return Target("module", f"{source}.{original}")
-                return self.resolve(source, original, depth + 1)
-            case _:
-                return Target("value", module.name, name, node)
+        imported = module.imported(nodes[0], name)
+        if imported is None:
+            return Target("value", module.name, name, nodes[0])
+        source, original = imported
+        if not self.has_module(source):
+            return None
+        if not original:
+            return Target("module", source)
+        inner = self.module(source)
+        if (inner is None or original not in inner.bindings) and self.has_module(f"{source}.{original}"):
+            return Target("module", f"{source}.{original}")
+        return self.resolve(source, original, depth + 1)
+
+    def is_standard(self, module_name: str, name: str) -> bool:
+        """Whether a name in a module is a builtin, or comes from the standard library."""
+        module = self.module(module_name)
+        if module is None:
+            return False
+        nodes = module.bindings.get(name)
+        if nodes is None:
+            return not module.stars
+        imported = module.imported(nodes[0], name) if len(nodes) == 1 else None
+        return imported is not None and imported[0].partition(".")[0] in {
+            "abc",
+            "enum",
+            "typing",
+            "typing_extensions",
+            "builtins",
+        }
+
+    def definitions(self, name: str) -> Sequence[tuple[str, str]]:
+        """Where files define a class, function or value of that name, perhaps as a method: path and kind."""
+        self._asked += 1
+        if self._asked > _FEW:
+            return self._all_definitions.get(name, ())
+        text = re.escape(name.encode())
+        return [
+            (path, match[1].decode() if match[1] else "=")
+            for path, source in self.sources_with(name.encode())
+            for match in re.finditer(_DEFINITION % (text, text), source)
+        ]
+
+    @cached_property
+    def _all_definitions(self) -> dict[str, list[tuple[str, str]]]:
+        found: dict[str, list[tuple[str, str]]] = {}
+        pattern = re.compile(_DEFINITION % (rb"\w+", rb"\w+"))
+        for path, source in self.sources():
+            for match in pattern.finditer(source):
+                name = (match[2] or match[3]).decode("utf-8", "replace")
+                found.setdefault(name, []).append((path, match[1].decode() if match[1] else "="))
+        return found
+
+
+def _imports_text(path: str, parent: str, last: str) -> re.Pattern[bytes]:
+    """What an import of `parent.last` may look like in a file of the host: absolute, or relative from where it lies."""
+    package = path.rpartition("/")[0].replace("/", ".")
+    places = [re.escape(parent) + r"[ \t]*"]
+    if f"{package}.".startswith(f"{parent}."):
+        places.append(r"\." * (package.count(".") - parent.count(".") + 1))
+    where = "|".join(places)
+    names = rf"(?:{where})[ \t]*import[ \t]*(?:\([^)]*|[^\n(]*)\b{last}\b"
+    return re.compile(rf"(?:from|import)[ \t]+(?:(?:{re.escape(parent)}\.|{where})[ \t]*{last}\b|{names})".encode())

@@ -1,14 +1,21 @@
 """Which sites run in this host, and what their names stand for there.
 
-Joins usage to host: evaluates the conditions around a site (`try` bodies, handlers, `hasattr`, availability flags)
-the way Python would run them against this host. What cannot be evaluated is None, and never a finding.
+Joins usage to host: evaluates the conditions around a site (`try` bodies, handlers, `hasattr`, flags, comparisons of
+the host's version) the way Python would run them against this host. What cannot be evaluated is None, and never a
+finding.
 """
 
 import ast
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from atomstack.compat_check import syntax
 from atomstack.compat_check.host import Host, Presence, Target
+from atomstack.compat_check.members import class_has
 from atomstack.compat_check.usage import (
     AfterBody,
     Binding,
@@ -23,6 +30,10 @@ from atomstack.compat_check.usage import (
     Try,
 )
 
+_DEPTH = 8
+"""Names that are followed through one another in a condition."""
+_VERSION_NAME = re.compile(r"version|(?:^|_)(?:ge|gt|le|lt|eq|since|before|after)_?v?\d|\d_\d", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -30,6 +41,7 @@ class State:
 
     live: bool | None
     why: str = ""
+    by_test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +53,35 @@ class Lookup:
     presence: Presence
     target: Target | None
 
+    @property
+    def symbol(self) -> str:
+        """`module:qualname`."""
+        return f"{self.owner.symbol}{'.' if self.owner.name else ':'}{self.name}"
+
 
 class Resolver:
     """Answers for one host; keeps what it has found out."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self._imports: dict[ImportSite, Presence] = {}
         self._busy: set[int] = set()
 
     # --- imports
 
     def presence(self, site: ImportSite) -> Presence:
         """Whether the import itself would succeed, guards aside."""
-        if site not in self._imports:
-            self._imports[site] = self._find(site.module, site.name)
-        return self._imports[site]
+        return self.find(site.module, site.name)
 
-    def _find(self, module: str, name: str | None) -> Presence:
+    def find(self, module: str, name: str | None) -> Presence:
+        """Whether `import module`, or `from module import name`, would succeed."""
         found = self.host.find_module(module)
-        if found is not Presence.PRESENT or name is None:
+        if found is not Presence.PRESENT or name is None or name == "*":
             return found
         return self.host.has(module, name)
 
     def module_is_missing(self, site: ImportSite) -> bool:
         """Whether the module is what lacks (ModuleNotFoundError), not a name in it (ImportError)."""
-        return not self.host.has_module(site.module)
+        return self.host.find_module(site.module) is Presence.MISSING
 
     def guard(self, conditions: Conditions, *errors: str) -> Handler | None:
         """The handler that catches one of `errors` and goes on, from the inside out."""
@@ -93,17 +108,16 @@ class Resolver:
             match condition:
                 case Tested(test=test, value=value, scope=scope):
                     truth = self.truth(test, scope)
-                    text = f"if {ast.unparse(test)}" if truth is not None or _mentions_version(test) else ""
                     if truth is not None and truth is not value:
-                        return State(live=False, why=text)
-                    if truth is None and _mentions_version(test):
-                        undecided = State(live=None, why=text)
+                        return State(live=False, why=f"if {'' if value else 'not '}{_short(test)}", by_test=True)
+                    if truth is None and self._on_version(test, scope):
+                        undecided = State(live=None, why=f"under `if {'' if value else 'not '}{_short(test)}`")
                 case InHandler(statement=statement, handler=handler):
                     failed = self.fails(statement, handler)
                     if failed is False:
                         return State(live=False, why=handler.text)
                     if failed is None:
-                        undecided = State(live=None, why=handler.text)
+                        undecided = State(live=None, why=f"in `{handler.text}`")
                 case AfterBody(statement=statement):
                     if any(self.fails(statement, handler) for handler in statement.handlers):
                         return State(live=False, why="the import before it fails")
@@ -133,16 +147,18 @@ class Resolver:
         finally:
             self._busy.discard(id(statement))
 
-    def truth(self, test: ast.expr, scope: Scope) -> bool | None:
+    def truth(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool | None:
         """The truth of a condition in this host, or None."""
+        if depth > _DEPTH:
+            return None
         match test:
             case ast.Constant(value=value):
                 return bool(value)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                inner = self.truth(operand, scope)
+                inner = self.truth(operand, scope, depth + 1)
                 return None if inner is None else not inner
             case ast.BoolOp(op=operator, values=values):
-                parts = [self.truth(value, scope) for value in values]
+                parts = [self.truth(value, scope, depth + 1) for value in values]
                 deciding = isinstance(operator, ast.Or)
                 if deciding in parts:
                     return deciding
@@ -150,26 +166,31 @@ class Resolver:
             case ast.Compare(
                 left=left, ops=[ast.Is() | ast.IsNot() as operator], comparators=[ast.Constant(value=None)]
             ):
-                absent = self._is_none(left, scope)
+                absent = self._is_none(left, scope, depth + 1)
                 return None if absent is None else absent is isinstance(operator, ast.Is)
+            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                return self._compared(left, operator, right, scope)
             case ast.Call(func=ast.Name(id="hasattr"), args=[owner, name]):
                 return self._has_attribute(owner, syntax.string(name), scope)
-            case ast.Call(func=ast.Name(id="callable"), args=[inner_test]):
-                return self.truth(inner_test, scope)
-            case ast.Call(func=ast.Name(id="bool"), args=[inner_test]):
-                return self.truth(inner_test, scope)
+            case ast.Call(func=ast.Name(id="callable" | "bool"), args=[inner_test]):
+                return self.truth(inner_test, scope, depth + 1)
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, ast.Constant(value=default)]):
                 present = self._has_attribute(owner, syntax.string(name), scope)
                 return bool(default) if present is False else None
+            case ast.Call(func=function, args=[_, *_]) if (syntax.dotted(function) or ("",))[-1] == "find_spec":
+                absent = self._is_none(test, scope, depth + 1)
+                return None if absent is None else not absent
+            case ast.NamedExpr(value=value):
+                return self.truth(value, scope, depth + 1)
             case ast.Name(id=name):
-                return self._flag(scope.lookup(name))
+                return self._flag(name, scope, depth + 1)
         return None
 
-    def _is_none(self, node: ast.expr, scope: Scope) -> bool | None:
+    def _is_none(self, node: ast.expr, scope: Scope, depth: int) -> bool | None:
         match node:
-            case ast.Call(func=function, args=[name, *_]) if (syntax.dotted(function) or [""])[-1] == "find_spec":
+            case ast.Call(func=function, args=[name, *_]) if (syntax.dotted(function) or ("",))[-1] == "find_spec":
                 module = syntax.string(name)
-                if module is None or (module != self.host.package and not module.startswith(self.host.package + ".")):
+                if module is None or not self.host.owns(module):
                     return None
                 found = self.host.find_module(module)
                 return None if found is Presence.UNKNOWN else found is Presence.MISSING
@@ -177,11 +198,13 @@ class Resolver:
                 present = self._has_attribute(owner, syntax.string(name), scope)
                 return None if present is None else not present
             case ast.Name(id=name):
-                live = self._live(scope.lookup(name))
+                live = self._live(scope.lookup(name), depth)
                 if live is None:
                     return None
                 if live.constant:
                     return live.value is None
+                if live.expression is not None and depth <= _DEPTH:
+                    return self._is_none(live.expression, scope, depth + 1)
                 return False if live.reference is not None else None
         return None
 
@@ -190,19 +213,26 @@ class Resolver:
         if name is None or names is None:
             return None
         found = self.lookup((*names, name), scope)
-        if found is None or found.presence is Presence.UNKNOWN:
+        if found is None:
+            # `hasattr(mod, …)` where `mod` itself is None, for its import failed.
+            return None
+        if found.presence is Presence.UNKNOWN:
             return None
         return found.presence is Presence.PRESENT
 
-    def _flag(self, bindings: list[Binding]) -> bool | None:
-        live = self._live(bindings)
+    def _flag(self, name: str, scope: Scope, depth: int) -> bool | None:
+        live = self._live(scope.lookup(name), depth)
         if live is None:
             return None
+        if live.expression is not None:
+            return self.truth(live.expression, scope, depth + 1)
         return bool(live.value) if live.constant else True if live.reference is not None else None
 
-    def _live(self, bindings: list[Binding]) -> Binding | None:
+    def _live(self, bindings: list[Binding], depth: int) -> Binding | None:
         """The one binding that holds in this host, when the others do not run or come before it."""
-        if not bindings or any(not b.constant and b.reference is None for b in bindings):
+        if not bindings or depth > _DEPTH:
+            return None
+        if any(not b.constant and b.reference is None and b.expression is None for b in bindings):
             return None
         running: list[Binding] = []
         for binding in bindings:
@@ -211,10 +241,8 @@ class Resolver:
                 return None
             if state.live is False or self._follows_failure(binding):
                 continue
-            if (
-                binding.reference is not None
-                and self._find(binding.reference.module, binding.reference.name or None) is not Presence.PRESENT
-            ):
+            reference = binding.reference
+            if reference is not None and self.find(reference.module, reference.name) is not Presence.PRESENT:
                 continue
             running.append(binding)
         # A plain default that a `try` or an `if` overrides: the later one holds, if it surely runs.
@@ -234,17 +262,112 @@ class Resolver:
             for condition in binding.conditions
         )
 
+    # --- versions
+
+    def _compared(self, left: ast.expr, operator: ast.cmpop, right: ast.expr, scope: Scope) -> bool | None:
+        """`Version(host.__version__) >= Version("0.12")`, either way round."""
+        first, second = self._version(left, scope), self._version(right, scope)
+        if first is None or second is None or not (first[1] or second[1]):
+            return None
+        match operator:
+            case ast.Lt():
+                return first[0] < second[0]
+            case ast.LtE():
+                return first[0] <= second[0]
+            case ast.Gt():
+                return first[0] > second[0]
+            case ast.GtE():
+                return first[0] >= second[0]
+            case ast.Eq():
+                return first[0] == second[0]
+            case ast.NotEq():
+                return first[0] != second[0]
+        return None
+
+    def _version(self, node: ast.expr, scope: Scope, depth: int = 0) -> tuple[Version, bool] | None:
+        """The version that an expression stands for, and whether it is the host's."""
+        match node:
+            case ast.Call(func=function, args=[inner]) if depth <= _DEPTH:
+                name = (syntax.dotted(function) or ("",))[-1]
+                if name in {"Version", "parse", "parse_version"}:
+                    text = syntax.string(inner)
+                    if text is None:
+                        return self._version(inner, scope, depth + 1)
+                    return (found, False) if (found := _parsed(text)) is not None else None
+                if name == "version" and (distribution := syntax.string(inner)) is not None:
+                    ours = {self.host.package, self.host.tree.distribution or self.host.package}
+                    if canonicalize_name(distribution) in map(canonicalize_name, ours):
+                        return self._host_version()
+            case ast.Attribute(attr="__version__"):
+                names = syntax.dotted(node) or ("",)
+                reference = self.reference(names[0], scope)
+                if len(names) == 2 and reference == Reference(self.host.package):
+                    return self._host_version()
+            case ast.Name(id=name) if depth <= _DEPTH:
+                if self.reference(name, scope) == Reference(self.host.package, "__version__"):
+                    return self._host_version()
+                match scope.lookup(name):
+                    case [Binding(expression=ast.expr() as expression)]:
+                        return self._version(expression, scope, depth + 1)
+        return None
+
+    def _host_version(self) -> tuple[Version, bool] | None:
+        found = _parsed(self.host.version or "")
+        return None if found is None else (found, True)
+
+    def _on_version(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool:
+        """Whether a condition depends on the version of something that may be the host."""
+        for name, node in _names(test):
+            if _VERSION_NAME.search(name):
+                owner = node.value if isinstance(node, ast.Attribute) else None
+                if isinstance(owner, ast.Name) and name in {"__version__", "version_info"}:
+                    reference = self.reference(owner.id, scope)
+                    if reference is None and owner.id != self.host.package:
+                        continue  # the version of Python, or of another package
+                return True
+            if isinstance(node, ast.Name) and depth < _DEPTH:
+                expressions = (binding.expression for binding in scope.lookup(name))
+                if any(e is not None and e is not test and self._on_version(e, scope, depth + 1) for e in expressions):
+                    return True
+        return False
+
     # --- names
 
-    def reference(self, name: str, scope: Scope) -> Reference | None:
+    def reference(self, name: str, scope: Scope, depth: int = 0) -> Reference | None:
         """What of the host a plain name certainly stands for."""
-        bindings = scope.lookup(name)
-        if not bindings or any(b.reference is None and not (b.constant and b.value is None) for b in bindings):
-            return None
-        references = {b.reference for b in bindings if b.reference is not None}
+        references: set[Reference] = set()
+        for binding in scope.lookup(name):
+            if binding.reference is not None:
+                references.add(binding.reference)
+            elif binding.expression is not None and depth <= _DEPTH:
+                aliased = self._aliased(binding.expression, scope, depth + 1)
+                if aliased is None:
+                    return None
+                references.add(aliased)
+            elif not (binding.constant and binding.value is None):
+                return None
         if len(references) > 1:
-            references = {r for r in references if self._find(r.module, r.name or None) is Presence.PRESENT}
+            found = {r: self.find(r.module, r.name or None) for r in references}
+            if Presence.UNKNOWN in found.values():
+                return None
+            references = {r for r, presence in found.items() if presence is Presence.PRESENT}
         return references.pop() if len(references) == 1 else None
+
+    def _aliased(self, expression: ast.expr, scope: Scope, depth: int) -> Reference | None:
+        names = syntax.dotted(expression)
+        if names is None:
+            return None
+        if len(names) == 1:
+            return self.reference(names[0], scope, depth)
+        found = self.lookup(names, scope, depth)
+        if (
+            found is None
+            or found.target is None
+            or found.name != names[-1]
+            or found.target.kind not in {"module", "class"}
+        ):
+            return None
+        return Reference(found.target.module, found.target.name)
 
     def target(self, reference: Reference) -> Target | None:
         """What a reference stands for in this host, when certain."""
@@ -252,72 +375,45 @@ class Resolver:
             return Target("module", reference.module) if self.host.has_module(reference.module) else None
         return self.host.resolve(reference.module, reference.name)
 
-    def lookup(self, names: tuple[str, ...], scope: Scope) -> Lookup | None:
+    def lookup(self, names: tuple[str, ...], scope: Scope, depth: int = 0) -> Lookup | None:
         """Follow an attribute chain into the host: to the first name that is missing, else to the last one.
 
         None when the chain does not certainly start at a module or class of the host, or leaves them on its way.
         """
-        reference = self.reference(names[0], scope)
+        reference = self.reference(names[0], scope, depth)
         owner = self.target(reference) if reference is not None else None
         found: Lookup | None = None
         for name in names[1:]:
             if owner is None or owner.kind not in {"module", "class"}:
                 return None
-            presence = self.host.has(owner.module, name) if owner.kind == "module" else self.class_has(owner, name)
-            target = self.host.resolve(owner.module, name) if owner.kind == "module" else None
+            if owner.kind == "module":
+                presence, target = self.host.has(owner.module, name), self.host.resolve(owner.module, name)
+            else:
+                presence, target = class_has(self.host, owner, name), None
             found = Lookup(owner, name, presence, target)
             if presence is not Presence.PRESENT:
                 return found
             owner = target
         return found
 
-    def class_has(self, target: Target, name: str, depth: int = 0) -> Presence:
-        """Whether a class of the host certainly has, or lacks, an attribute of that name."""
-        node = target.node
-        if not isinstance(node, ast.ClassDef) or depth > 20:
-            return Presence.UNKNOWN
-        for statement in syntax.live_statements(node.body):
-            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                if statement.name == name:
-                    return Presence.PRESENT
-            elif isinstance(statement, ast.AnnAssign):
-                if isinstance(statement.target, ast.Name) and statement.target.id == name:
-                    return Presence.PRESENT
-            elif name in syntax.bound_names(statement) or isinstance(statement, ast.Import | ast.ImportFrom):
-                return Presence.PRESENT
-        if name in _OBJECT:
-            return Presence.PRESENT
-        # A decorator, a metaclass or a keyword may add anything.
-        if node.keywords or any(not _adds_nothing(decorator) for decorator in node.decorator_list):
-            return Presence.UNKNOWN
-        for base in node.bases:
-            names = syntax.dotted(base)
-            if names in (["object"], ["ABC"], ["abc", "ABC"]):
-                continue
-            parent = self.host.resolve(target.module, names[0]) if names and len(names) == 1 else None
-            if parent is None or parent.kind != "class":
-                return Presence.UNKNOWN
-            found = self.class_has(parent, name, depth + 1)
-            if found is not Presence.MISSING:
-                return found
-        return Presence.MISSING
+
+def _names(test: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    for part in ast.walk(test):
+        match part:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                yield name, part
 
 
-_OBJECT = frozenset(dir(object)) | {
-    "__dict__",
-    "__module__",
-    "__annotations__",
-    "__name__",
-    "__qualname__",
-    "__mro__",
-    "__bases__",
-}
+def _parsed(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
-def _adds_nothing(decorator: ast.expr) -> bool:
-    """Decorators of the standard library that leave a class's names as they are written."""
-    names = syntax.dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
-    return names is not None and names[-1] in {"final", "runtime_checkable"}
+def _short(test: ast.expr) -> str:
+    text = " ".join(ast.unparse(test).split())
+    return text if len(text) <= 80 else text[:77] + "…"
 
 
 def _inside(conditions: Conditions, statement: Try) -> Conditions:
@@ -326,13 +422,3 @@ def _inside(conditions: Conditions, statement: Try) -> Conditions:
         if isinstance(condition, InBody) and condition.statement is statement:
             return conditions[index + 1 :]
     return ()
-
-
-def _mentions_version(test: ast.expr) -> bool:
-    return any(
-        "version" in text.lower()
-        for part in ast.walk(test)
-        for text in (
-            (part.id,) if isinstance(part, ast.Name) else (part.attr,) if isinstance(part, ast.Attribute) else ()
-        )
-    )

@@ -1,4 +1,8 @@
-"""Questions about Python source that both sides ask: what a statement binds, which module a relative import means."""
+"""Questions about Python source that both sides ask: what a statement binds, what it means, whether it ever runs.
+
+Nothing here recurses over expressions, so that a file of any shape is read: Python's parser bounds blocks to a hundred
+levels, but neither `elif` chains nor expressions.
+"""
 
 import ast
 import warnings
@@ -6,9 +10,18 @@ from collections.abc import Iterable, Iterator
 
 from atomstack.errors import UnreadableError
 
+PARSE_LIMIT = 2 << 20
+"""Bytes of one file that is parsed. The largest in vLLM, torch and transformers have 1.2 MB; a syntax tree takes up to
+500 times its source, so this bounds memory to about a gigabyte."""
+
 
 def parse(source: bytes, path: str) -> ast.Module:
-    """Parse one file; raises UnreadableError with the line for anything that Python itself would refuse."""
+    """The tree of one file; UnreadableError, with the line, for anything that Python itself would refuse.
+
+    CPython's parser bounds its own recursion (100,000 levels of each construct, on 3.11 to 3.13): it raises.
+    """
+    if len(source) > PARSE_LIMIT:
+        raise UnreadableError(path, f"{len(source):,} bytes, more than the {PARSE_LIMIT:,} that are parsed")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -16,91 +29,103 @@ def parse(source: bytes, path: str) -> ast.Module:
     except SyntaxError as error:
         raise UnreadableError(path, f"line {error.lineno or 1}: {error.msg}") from None
     except (RecursionError, MemoryError):
-        raise UnreadableError(path, "nested too deep to parse") from None
-    except ValueError as error:
+        raise UnreadableError(path, "nested too deeply for Python's own parser") from None
+    except (ValueError, LookupError, OverflowError, SystemError) as error:
         raise UnreadableError(path, str(error)) from None
 
 
-def is_type_checking(test: ast.expr) -> bool:
-    """Whether a condition is exactly `TYPE_CHECKING`, under any prefix."""
-    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+def is_type_checking(test: ast.expr, aliases: frozenset[str] = frozenset()) -> bool:
+    """Whether a condition is exactly `TYPE_CHECKING`, under any prefix or one of its aliases."""
+    return (isinstance(test, ast.Name) and (test.id == "TYPE_CHECKING" or test.id in aliases)) or (
         isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
     )
 
 
-def live_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Every statement that may run when a module (or class body) is executed, in order; compound ones come first.
+def arms(test: ast.expr, aliases: frozenset[str] = frozenset()) -> tuple[bool, bool]:
+    """Whether the body and the else arm of `if test:` can ever run: of `if TYPE_CHECKING:` only the latter."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        body, other = arms(test.operand, aliases)
+        return other, body
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return all(arms(part, aliases)[0] for part in test.values), True
+    if isinstance(test, ast.BoolOp):
+        return True, all(arms(part, aliases)[1] for part in test.values)
+    if isinstance(test, ast.Constant):
+        return bool(test.value), not test.value
+    return not is_type_checking(test, aliases), True
 
-    Arms under `if TYPE_CHECKING:` never run; of `if not TYPE_CHECKING:` the else arm.
-    """
-    for node in body:
+
+def live_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement that may run when a module (or class body) is executed, in order; compound ones come first."""
+    pending = list(body)[::-1]
+    while pending:
+        node = pending.pop()
         yield node
+        inner: list[ast.stmt] = []
         match node:
             case ast.If():
-                if not is_type_checking(node.test):
-                    yield from live_statements(node.body)
-                negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
-                if not (negated and is_type_checking(node.test.operand)):  # type: ignore[attr-defined]
-                    yield from live_statements(node.orelse)
+                runs, other = arms(node.test)
+                inner = [*(node.body if runs else ()), *(node.orelse if other else ())]
             case ast.Try() | ast.TryStar():
-                yield from live_statements(node.body)
-                for handler in node.handlers:
-                    yield from live_statements(handler.body)
-                yield from live_statements(node.orelse)
-                yield from live_statements(node.finalbody)
+                inner = [
+                    *node.body,
+                    *(statement for handler in node.handlers for statement in handler.body),
+                    *node.orelse,
+                    *node.finalbody,
+                ]
             case ast.With() | ast.AsyncWith():
-                yield from live_statements(node.body)
+                inner = node.body
             case ast.For() | ast.AsyncFor() | ast.While():
-                yield from live_statements(node.body)
-                yield from live_statements(node.orelse)
+                inner = [*node.body, *node.orelse]
             case ast.Match():
-                for case in node.cases:
-                    yield from live_statements(case.body)
+                inner = [statement for case in node.cases for statement in case.body]
+        pending.extend(reversed(inner))
 
 
 def bound_names(node: ast.stmt) -> Iterator[str]:
-    """The plain names that one statement itself binds (not those of the statements inside it)."""
+    """The plain names that one statement itself binds, walrus aside; not those of the statements inside it."""
     match node:
         case ast.Assign():
             for target in node.targets:
-                yield from _target_names(target)
+                yield from target_names(target)
         case ast.AnnAssign():
             if node.value is not None:
-                yield from _target_names(node.target)
-        case ast.AugAssign():
-            yield from _target_names(node.target)
-        case ast.For() | ast.AsyncFor():
-            yield from _target_names(node.target)
+                yield from target_names(node.target)
+        case ast.AugAssign() | ast.For() | ast.AsyncFor():
+            yield from target_names(node.target)
         case ast.With() | ast.AsyncWith():
             for item in node.items:
                 if item.optional_vars is not None:
-                    yield from _target_names(item.optional_vars)
+                    yield from target_names(item.optional_vars)
         case ast.Match():
             for case in node.cases:
                 for part in ast.walk(case.pattern):
-                    if isinstance(part, ast.MatchAs | ast.MatchStar) and part.name:
-                        yield part.name
-        case ast.Try():
-            for handler in node.handlers:
-                if handler.name:
-                    yield handler.name
+                    name = getattr(part, "name", None) or getattr(part, "rest", None)
+                    if isinstance(name, str):
+                        yield name
         case _ if type(node).__name__ == "TypeAlias":  # Python 3.12
             yield node.name.id  # type: ignore[attr-defined]  # mypy checks for 3.11
+
+
+def target_names(target: ast.expr) -> Iterator[str]:
+    """The plain names in the target of an assignment."""
+    pending = [target]
+    while pending:
+        match pending.pop():
+            case ast.Name(id=name):
+                yield name
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                pending.extend(items)
+            case ast.Starred(value=inner):
+                pending.append(inner)
+
+
+def walrus_names(node: ast.stmt) -> Iterator[str]:
+    """The names that `:=` binds in the expressions of one statement, those of inner functions aside."""
     for expression in own_expressions(node):
         for part in ast.walk(expression):
             if isinstance(part, ast.NamedExpr):
                 yield part.target.id
-
-
-def _target_names(target: ast.expr) -> Iterator[str]:
-    match target:
-        case ast.Name():
-            yield target.id
-        case ast.Tuple() | ast.List():
-            for item in target.elts:
-                yield from _target_names(item)
-        case ast.Starred():
-            yield from _target_names(target.value)
 
 
 def own_expressions(node: ast.stmt) -> Iterator[ast.expr]:
@@ -113,9 +138,11 @@ def own_expressions(node: ast.stmt) -> Iterator[ast.expr]:
             yield child
         elif isinstance(child, ast.withitem):
             yield child.context_expr
+            if child.optional_vars is not None:
+                yield child.optional_vars
 
 
-def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:  # noqa: FBT001 - a fact about `module`
+def absolute(node: ast.ImportFrom, module: str, *, is_package: bool) -> str:
     """The dotted name that `from …x import` means inside `module`."""
     if not node.level:
         return node.module or ""
@@ -124,52 +151,15 @@ def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:  # noq
     return ".".join(parts[: max(keep, 0)] + ([node.module] if node.module else []))
 
 
-def imported_module(node: ast.Import, name: str) -> str | None:
-    """The dotted module that `name` stands for after `import a.b` (then `a`) or `import a.b as name`."""
-    for alias in node.names:
-        if alias.asname == name:
-            return alias.name
-        if alias.asname is None and alias.name.partition(".")[0] == name:
-            return name
-    return None
+def module_of(path: str) -> str:
+    """The dotted name of a module, from its file: `vllm/config/__init__.py` is vllm.config."""
+    folder, _, file = path.rpartition("/")
+    stem = file.partition(".")[0]
+    parts = [part for part in folder.split("/") if part] + ([] if stem == "__init__" else [stem])
+    return ".".join(parts)
 
 
-def assigned(node: ast.stmt, name: str) -> ast.expr | None:
-    """The value that a statement assigns or adds to the plain name `name`."""
-    match node:
-        case ast.Assign(targets=targets, value=value) if any(isinstance(t, ast.Name) and t.id == name for t in targets):
-            return value
-        case ast.AnnAssign(target=ast.Name(id=target)) | ast.AugAssign(target=ast.Name(id=target)) if target == name:
-            return node.value
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name(id=target), attr="extend" | "append"), args=[value])
-        ):
-            return value if target == name else None
-    return None
-
-
-def string_set(value: ast.expr) -> set[str] | None:
-    """The strings of a literal list, tuple or set, sums of them included; None for anything else."""
-    match value:
-        case ast.Constant(value=str(text)):
-            return {text}
-        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-            found: set[str] = set()
-            for item in items:
-                inner = string_set(item.value) if isinstance(item, ast.Starred) else string_set(item)
-                if inner is None:
-                    return None
-                found |= inner
-            return found
-        case ast.BinOp(left=left, op=ast.Add() | ast.BitOr(), right=right):
-            first, second = string_set(left), string_set(right)
-            return None if first is None or second is None else first | second
-        case ast.Call(func=ast.Name(id="frozenset" | "set" | "list" | "tuple" | "sorted"), args=[inner_value]):
-            return string_set(inner_value)
-    return None
-
-
-def dotted(node: ast.expr) -> list[str] | None:
+def dotted(node: ast.expr) -> tuple[str, ...] | None:
     """`a.b.c` as its parts, or None when it does not start at a plain name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -178,34 +168,7 @@ def dotted(node: ast.expr) -> list[str] | None:
     if not isinstance(node, ast.Name):
         return None
     parts.append(node.id)
-    return parts[::-1]
-
-
-def writes_namespace(node: ast.stmt) -> bool:
-    """Whether a statement writes names into its module that no reader of the source can know.
-
-    `globals()[…] = `, `globals().update(…)`, `sys.modules[…] = `, `setattr(sys.modules[__name__], …)`, `exec`.
-    """
-    for part in ast.walk(node):
-        match part:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
-                continue
-            case ast.Subscript(value=ast.Call(func=ast.Name(id="globals" | "vars" | "locals")), ctx=ast.Store()):
-                return True
-            case ast.Subscript(value=ast.Attribute(attr="modules"), ctx=ast.Store()):
-                return True
-            case ast.Call(
-                func=ast.Attribute(
-                    value=ast.Call(func=ast.Name(id="globals" | "vars" | "locals")),
-                    attr="update" | "setdefault",
-                )
-            ):
-                return True
-            case ast.Call(func=ast.Name(id="exec")):
-                return True
-            case ast.Call(func=ast.Name(id="setattr"), args=[ast.Subscript(value=ast.Attribute(attr="modules")), *_]):
-                return True
-    return False
+    return tuple(parts[::-1])
 
 
 def string(node: ast.expr | None) -> str | None:

@@ -2,10 +2,16 @@
 
 Reads one file at a time and knows nothing of the host but its name. Whether a site resolves, and whether its
 guards let it run, is judged by `resolve.py` and the rules.
+
+Only statements whose lines name the host, or something that came from it, are looked at: the cost grows with what is
+used, not with the size of the file.
 """
 
 import ast
-from collections.abc import Iterator
+import re
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from atomstack.compat_check import syntax
@@ -25,8 +31,10 @@ class Handler:
         return f"except {', '.join(self.catches)}".rstrip()
 
     def catches_any(self, *names: str) -> bool:
-        """Whether it catches one of these, by name or by a base of all."""
-        return not self.catches or any(name in self.catches for name in (*names, "Exception", "BaseException"))
+        """Whether it catches one of these, by name, by a base of all, or by a constant that holds we know not what."""
+        return not self.catches or any(
+            caught in (*names, "Exception", "BaseException") or caught.isupper() for caught in self.catches
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -84,13 +92,17 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """One place that binds a name: to a host reference, to a constant (`value`), or to something else."""
+    """One place that binds a name: to a host reference, to a constant (`value`), or to something else.
+
+    `expression` is what was assigned, where it is neither: an alias, or a condition that is tested later.
+    """
 
     line: int
     conditions: Conditions
     reference: Reference | None = None
     constant: bool = False
     value: object = None
+    expression: ast.expr | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -98,13 +110,12 @@ class Scope:
     """One namespace of the consumer. `kind` is module, class or function."""
 
     kind: str
-    name: str
     parent: "Scope | None" = None
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
 
     def bind(self, name: str, binding: Binding) -> None:
-        """Add a binding, where `global` and `nonlocal` say it belongs."""
+        """Add a binding, where `global` says it belongs."""
         scope: Scope = self
         if name in self.outer:
             while scope.parent is not None:
@@ -127,7 +138,6 @@ class ImportSite:
 
     file: str
     line: int
-    end_line: int
     module: str
     name: str | None
     conditions: Conditions
@@ -141,13 +151,17 @@ class ImportSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttributeUse:
-    """An attribute chain read off a name: `names[0]` is looked up in `scope`."""
+    """An attribute chain read off a name: `names[0]` is looked up in `scope`.
+
+    `optional` where it may be absent by design: `hasattr`, `getattr` with a default.
+    """
 
     file: str
     line: int
     names: tuple[str, ...]
     scope: Scope
     conditions: Conditions
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,44 +173,95 @@ class PatchSite:
     names: tuple[str, ...]
     scope: Scope
     conditions: Conditions
-    how: str
+    value: ast.expr | None
 
 
 @dataclass(slots=True)
 class Usage:
-    """Everything one file uses. `reads` holds every attribute name that is read, `getattr` and `hasattr` included."""
+    """Everything one file uses."""
 
+    file: str
     imports: list[ImportSite] = field(default_factory=list)
     attributes: list[AttributeUse] = field(default_factory=list)
     patches: list[PatchSite] = field(default_factory=list)
-    reads: set[str] = field(default_factory=set)
-    opaque_imports: list[tuple[str, int]] = field(default_factory=list)
 
 
-def scan(tree: ast.Module, *, file: str, module: str, is_package: bool, host: str) -> Usage:
-    """Everything that the file `file`, importable as `module`, uses of the package `host`."""
-    scanner = _Scanner(file, module, is_package=is_package, host=host)
-    scanner.block(tree.body, scanner.top, ())
-    return scanner.usage
+def scan(tree: ast.Module, source: bytes, *, file: str, host: str, relative: bool = False) -> Usage:
+    """Everything that a file uses of the package `host`.
+
+    `relative` for a file of the host itself: then `from .x import y` is an import of the host, too.
+    """
+    if b"\r" in source:
+        source = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    names = {host}
+    while True:
+        scanner = _Scanner(file, host, _Mentions(source, names, relative=relative), names, relative=relative)
+        scanner.run(tree)
+        if scanner.found <= names:
+            return scanner.usage
+        names |= scanner.found
+
+
+class _Mentions:
+    """The lines of a file on which one of the names stands, be it in a comment."""
+
+    def __init__(self, source: bytes, names: Iterable[str], *, relative: bool) -> None:
+        words = "|".join(map(re.escape, sorted(names)))
+        more = r"|\bfrom[ \t]+\." if relative else ""
+        self.lines: list[int] = []
+        line, last = 1, 0
+        for match in re.finditer(rf"\b(?:{words}|TYPE_CHECKING)\b|[vV](?i:ersion){more}".encode(), source):
+            line += source.count(b"\n", last, match.start())
+            last = match.start()
+            if not self.lines or self.lines[-1] != line:
+                self.lines.append(line)
+
+    def within(self, node: ast.stmt) -> bool:
+        """Whether a statement, its decorators included, has such a line."""
+        first = node.lineno
+        for decorator in getattr(node, "decorator_list", ()):
+            first = min(first, decorator.lineno)
+        index = bisect_left(self.lines, first)
+        return index < len(self.lines) and self.lines[index] <= (node.end_lineno or node.lineno)
 
 
 class _Scanner:
-    def __init__(self, file: str, module: str, *, is_package: bool, host: str) -> None:
-        self.file = file
-        self.module = module
-        self.is_package = is_package
+    """One pass over a file, for given names of interest; `found` holds the names that ought to be among them."""
+
+    def __init__(self, file: str, host: str, mentions: _Mentions, names: set[str], *, relative: bool) -> None:
         self.host = host
-        self.top = Scope("module", "")
-        self.usage = Usage()
+        self.mentions = mentions
+        self.names = names
+        self.relative = relative
+        self.module = syntax.module_of(file)
+        self.is_package = file.endswith("__init__.py")
+        self.file = file
+        self.usage = Usage(file)
+        self.found: set[str] = set()
+        self.type_checking: frozenset[str] = frozenset()
+        self.lazy_annotations = False
+        # Bodies of functions wait until their module's names are known; blocks never nest deeper than Python allows.
+        self.pending: deque[tuple[list[ast.stmt], Scope, Conditions]] = deque()
+
+    def run(self, tree: ast.Module) -> None:
+        self.pending.append((tree.body, Scope("module"), ()))
+        while self.pending:
+            self.block(*self.pending.popleft())
 
     def of_host(self, module: str) -> bool:
         return module == self.host or module.startswith(self.host + ".")
+
+    def bind(self, scope: Scope, name: str, binding: Binding) -> None:
+        if binding.reference is not None:
+            self.found.add(name)
+        scope.bind(name, binding)
 
     # --- statements
 
     def block(self, body: list[ast.stmt], scope: Scope, conditions: Conditions) -> None:
         for node in body:
-            conditions = (*conditions, *self.statement(node, scope, conditions))
+            if self.mentions.within(node):
+                conditions += self.statement(node, scope, conditions)
 
     def statement(self, node: ast.stmt, scope: Scope, conditions: Conditions) -> Conditions:
         """Scan one statement; return what also holds for those after it in the same block."""
@@ -204,30 +269,20 @@ class _Scanner:
             case ast.Import() | ast.ImportFrom():
                 self.imported(node, scope, conditions)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for decorator in node.decorator_list:
-                    self.expression(decorator, scope, conditions)
-                for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
-                    self.expression(default, scope, conditions)
-                scope.bind(node.name, Binding(node.lineno, conditions))
-                inner = Scope("function", node.name, scope)
-                for argument in _arguments(node.args):
-                    inner.bind(argument, Binding(node.lineno, conditions))
-                # It runs when it is called: no `try` around the definition guards it.
-                self.block(node.body, inner, tuple(c for c in conditions if not isinstance(c, InBody)))
+                self.function(node, scope, conditions)
             case ast.ClassDef():
                 for expression in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
                     self.expression(expression, scope, conditions)
-                scope.bind(node.name, Binding(node.lineno, conditions))
-                self.block(node.body, Scope("class", node.name, scope), conditions)
+                self.bind(scope, node.name, Binding(node.lineno, conditions))
+                self.block(node.body, Scope("class", scope), conditions)
             case ast.If():
                 return self.conditional(node, scope, conditions)
-            case ast.Try():
+            case ast.Try() | ast.TryStar():
                 return self.attempt(node, scope, conditions)
-            case ast.Global() | ast.Nonlocal():
-                if isinstance(node, ast.Global):
-                    scope.outer |= set(node.names)
+            case ast.Global():
+                scope.outer |= set(node.names)
             case ast.With() | ast.AsyncWith():
-                self.generic(node, scope, conditions)
+                self.simple(node, scope, conditions)
                 suppressed = _suppressed(node)
                 if suppressed is not None:
                     statement = Try((Handler(suppressed, reraises=False, line=node.lineno),))
@@ -235,33 +290,61 @@ class _Scanner:
                 else:
                     self.block(node.body, scope, conditions)
             case ast.For() | ast.AsyncFor() | ast.While():
-                self.generic(node, scope, conditions)
-                self.block(node.body, scope, conditions)
+                self.simple(node, scope, conditions)
+                inner = (
+                    (*conditions, Tested(node.test, value=True, scope=scope))
+                    if isinstance(node, ast.While)
+                    else conditions
+                )
+                self.block(node.body, scope, inner)
                 self.block(node.orelse, scope, conditions)
             case ast.Match():
-                self.generic(node, scope, conditions)
+                self.simple(node, scope, conditions)
                 for case in node.cases:
                     self.block(case.body, scope, conditions)
             case _:
-                self.generic(node, scope, conditions)
+                self.simple(node, scope, conditions)
         return ()
 
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, conditions: Conditions) -> None:
+        arguments = _arguments(node.args)
+        for expression in [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]:
+            self.expression(expression, scope, conditions)
+        if not self.lazy_annotations:
+            for annotation in [*(argument.annotation for argument in arguments), node.returns]:
+                if annotation is not None:
+                    self.expression(annotation, scope, conditions)
+        self.bind(scope, node.name, Binding(node.lineno, conditions))
+        inner = Scope("function", scope)
+        for argument in arguments:
+            inner.bind(argument.arg, Binding(node.lineno, conditions))
+        # It runs when it is called: no `try` around the definition guards it.
+        self.pending.append((node.body, inner, tuple(c for c in conditions if not isinstance(c, InBody))))
+
     def conditional(self, node: ast.If, scope: Scope, conditions: Conditions) -> Conditions:
-        negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
-        self.expression(node.test, scope, conditions)
-        if not syntax.is_type_checking(node.test):
-            self.block(node.body, scope, (*conditions, Tested(node.test, value=True, scope=scope)))
-        else:
-            self.typed_only(node.body, scope)
-        if negated and syntax.is_type_checking(node.test.operand):  # type: ignore[attr-defined]
-            self.typed_only(node.orelse, scope)
-            return ()
-        self.block(node.orelse, scope, (*conditions, Tested(node.test, value=False, scope=scope)))
         after: list[Condition] = []
-        if _leaves(node.body):
-            after.append(Tested(node.test, value=False, scope=scope))
-        if node.orelse and _leaves(node.orelse):
-            after.append(Tested(node.test, value=True, scope=scope))
+        left = True
+        while True:
+            self.expression(node.test, scope, conditions)
+            runs, other = syntax.arms(node.test, self.type_checking)
+            if runs:
+                self.block(node.body, scope, (*conditions, Tested(node.test, value=True, scope=scope)))
+                left = left and _leaves(node.body)
+                if left:
+                    after.append(Tested(node.test, value=False, scope=scope))
+            else:
+                self.typed_only(node.body, scope)
+            if not other:
+                self.typed_only(node.orelse, scope)
+                break
+            conditions = (*conditions, Tested(node.test, value=False, scope=scope))
+            if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
+                node = node.orelse[0]  # `elif`, of which there may be thousands
+                continue
+            self.block(node.orelse, scope, conditions)
+            if not after and _leaves(node.orelse):
+                after.append(Tested(node.test, value=True, scope=scope))
+            break
         return tuple(after)
 
     def typed_only(self, body: list[ast.stmt], scope: Scope) -> None:
@@ -269,15 +352,16 @@ class _Scanner:
         for node in syntax.live_statements(body):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 for alias in node.names:
-                    scope.bind(alias.asname or alias.name.partition(".")[0], Binding(node.lineno, ()))
+                    self.bind(scope, alias.asname or alias.name.partition(".")[0], Binding(node.lineno, ()))
 
-    def attempt(self, node: ast.Try, scope: Scope, conditions: Conditions) -> Conditions:
+    def attempt(self, node: ast.Try | ast.TryStar, scope: Scope, conditions: Conditions) -> Conditions:
         statement = Try(tuple(_handler(handler) for handler in node.handlers))
+        self.flags(node)
         self.block(node.body, scope, (*conditions, InBody(statement)))
-        statement.foreign = statement.foreign or any(_may_fail_otherwise(child, self.host) for child in node.body)
+        statement.foreign = any(_may_fail_otherwise(child, self.host) for child in node.body)
         for handler, clause in zip(statement.handlers, node.handlers, strict=True):
             if clause.name:
-                scope.bind(clause.name, Binding(clause.lineno, conditions))
+                self.bind(scope, clause.name, Binding(clause.lineno, conditions))
             self.block(clause.body, scope, (*conditions, InHandler(statement, handler)))
         self.block(node.orelse, scope, (*conditions, AfterBody(statement)))
         self.block(node.finalbody, scope, conditions)
@@ -285,53 +369,107 @@ class _Scanner:
             return (AfterBody(statement),)
         return ()
 
-    def generic(self, node: ast.stmt, scope: Scope, conditions: Conditions) -> None:
-        bound: Binding | None = None
-        match node:
-            case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-                bound = self.value_binding(value, node.lineno, conditions)
-        for name in syntax.bound_names(node):
-            scope.bind(name, bound or Binding(node.lineno, conditions))
-        for expression in syntax.own_expressions(node):
-            self.expression(expression, scope, conditions)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            self.set_attribute(node.value, scope, conditions)
+    def flags(self, node: ast.Try | ast.TryStar) -> None:
+        """Names that say afterwards whether the imports of a `try` went well: `HAS_X = True`, `X = None`."""
+        for block in (node.body, node.orelse, *(handler.body for handler in node.handlers)):
+            for child in block:
+                if isinstance(child, ast.Assign) and isinstance(child.value, ast.Constant):
+                    self.found.update(name for target in child.targets for name in syntax.target_names(target))
 
-    def value_binding(self, value: ast.expr, line: int, conditions: Conditions) -> Binding | None:
+    def simple(self, node: ast.stmt, scope: Scope, conditions: Conditions) -> None:
+        bound = Binding(node.lineno, conditions)
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                bound = self.assigned(name, value, bound)
+        for name in syntax.bound_names(node):
+            self.bind(scope, name, bound)
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                self.stores(targets, value, scope, conditions)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self.stores([target], value, scope, conditions)
+            case ast.AugAssign(target=target):
+                self.expression(target, scope, conditions)
+            case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[owner, name_node, value])):
+                self.stores(
+                    [ast.Attribute(owner, syntax.string(name_node) or "", ast.Store())],
+                    value,
+                    scope,
+                    conditions,
+                    node.lineno,
+                )
+        skipped = (
+            node.annotation
+            if isinstance(node, ast.AnnAssign) and (self.lazy_annotations or scope.kind == "function")
+            else None
+        )
+        for expression in syntax.own_expressions(node):
+            if expression is not skipped and not isinstance(getattr(expression, "ctx", None), ast.Store):
+                self.expression(expression, scope, conditions)
+
+    def assigned(self, name: str, value: ast.expr, bound: Binding) -> Binding:
+        line, conditions = bound.line, bound.conditions
         if isinstance(value, ast.Constant):
             return Binding(line, conditions, constant=True, value=value.value)
-        module = _import_module(value)
+        module = _imported_by_call(value)
         if module is not None and self.of_host(module):
             return Binding(line, conditions, reference=Reference(module))
-        return None
+        names = syntax.dotted(value)
+        if (names and names[0] in self.names) or _is_condition(value):
+            self.found.add(name)
+            return Binding(line, conditions, expression=value)
+        return bound
+
+    def stores(
+        self, targets: list[ast.expr], value: ast.expr, scope: Scope, conditions: Conditions, line: int | None = None
+    ) -> None:
+        pending = list(targets)
+        while pending:
+            match pending.pop():
+                case ast.Tuple(elts=items) | ast.List(elts=items):
+                    pending.extend(items)
+                case ast.Starred(value=inner):
+                    pending.append(inner)
+                case ast.Attribute(attr=attribute, value=owner) as target if attribute:
+                    names = syntax.dotted(target)
+                    if names is None:
+                        self.expression(owner, scope, conditions)
+                    elif names[0] in self.names:
+                        at = line or target.lineno
+                        self.usage.patches.append(PatchSite(self.file, at, names, scope, conditions, value))
+                        self.use(names[:-1], at, scope, conditions)
+                case ast.Subscript() as target:
+                    self.expression(target, scope, conditions)
 
     def imported(self, node: ast.Import | ast.ImportFrom, scope: Scope, conditions: Conditions) -> None:
-        end = node.end_lineno or node.lineno
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
                 reference = None
                 if self.of_host(alias.name):
-                    self.site(ImportSite(self.file, node.lineno, end, alias.name, None, conditions))
+                    self.site(ImportSite(self.file, alias.lineno, alias.name, None, conditions))
                     reference = Reference(alias.name if alias.asname else name)
-                scope.bind(name, Binding(node.lineno, conditions, reference))
+                self.bind(scope, name, Binding(node.lineno, conditions, reference))
             return
-        source = syntax.absolute(node, self.module, self.is_package)
+        source = syntax.absolute(node, self.module, is_package=self.is_package)
+        ours = self.of_host(source) and (self.relative or not node.level)
         for alias in node.names:
-            reference = None
-            if not node.level and self.of_host(source):
-                line = alias.lineno
-                if alias.name == "*":
-                    self.site(ImportSite(self.file, line, end, source, None, conditions))
-                    continue
-                self.site(ImportSite(self.file, line, end, source, alias.name, conditions))
-                reference = Reference(source, alias.name)
+            if source == "__future__" and alias.name == "annotations":
+                self.lazy_annotations = True
+            if alias.name == "TYPE_CHECKING" and alias.asname:
+                self.type_checking |= {alias.asname}
+            if ours:
+                self.site(ImportSite(self.file, alias.lineno, source, alias.name, conditions))
             if alias.name != "*":
-                scope.bind(alias.asname or alias.name, Binding(node.lineno, conditions, reference))
+                reference = Reference(source, alias.name) if ours else None
+                self.bind(scope, alias.asname or alias.name, Binding(node.lineno, conditions, reference))
 
     def site(self, site: ImportSite) -> None:
         self.usage.imports.append(site)
-        for condition in reversed(site.conditions):
+        for condition in site.conditions:
             if isinstance(condition, InBody):
                 condition.statement.imports.append(site)
             elif isinstance(condition, InHandler):
@@ -340,107 +478,114 @@ class _Scanner:
     # --- expressions
 
     def expression(self, node: ast.expr, scope: Scope, conditions: Conditions) -> None:
+        pending = [(node, scope, conditions)]
+        while pending:
+            pending.extend(self.parts(*pending.pop()))
+
+    def parts(
+        self, node: ast.expr, scope: Scope, conditions: Conditions
+    ) -> Iterator[tuple[ast.expr, Scope, Conditions]]:
+        """Note what one expression uses by itself; yield the expressions inside it, with their scope and conditions."""
         match node:
+            case ast.Name() | ast.Constant():
+                return
             case ast.Attribute():
-                self.attribute(node, scope, conditions)
+                names = syntax.dotted(node)
+                if names is None:
+                    inner: ast.expr = node
+                    while isinstance(inner, ast.Attribute):
+                        inner = inner.value
+                    yield inner, scope, conditions
+                elif names[0] in self.names:
+                    self.use(names, node.lineno, scope, conditions)
             case ast.BoolOp(op=operator, values=values):
                 for value in values:
-                    self.expression(value, scope, conditions)
-                    conditions = (
-                        *conditions,
-                        Tested(value, value=isinstance(operator, ast.And), scope=scope),
-                    )
+                    yield value, scope, conditions
+                    conditions = (*conditions, Tested(value, value=isinstance(operator, ast.And), scope=scope))
             case ast.IfExp():
-                self.expression(node.test, scope, conditions)
-                self.expression(node.body, scope, (*conditions, Tested(node.test, value=True, scope=scope)))
-                self.expression(node.orelse, scope, (*conditions, Tested(node.test, value=False, scope=scope)))
+                yield node.test, scope, conditions
+                yield node.body, scope, (*conditions, Tested(node.test, value=True, scope=scope))
+                yield node.orelse, scope, (*conditions, Tested(node.test, value=False, scope=scope))
             case ast.Lambda():
-                inner = Scope("function", "<lambda>", scope)
+                inside = Scope("function", scope)
                 for argument in _arguments(node.args):
-                    inner.bind(argument, Binding(node.lineno, conditions))
-                self.expression(node.body, inner, conditions)
+                    inside.bind(argument.arg, Binding(node.lineno, conditions))
+                for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
+                    yield default, scope, conditions
+                yield node.body, inside, conditions
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                inner = Scope("function", "<comprehension>", scope)
-                for generator in node.generators:
-                    for part in ast.walk(generator.target):
-                        if isinstance(part, ast.Name):
-                            inner.bind(part.id, Binding(node.lineno, conditions))
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self.expression(child, inner, conditions)
-                    elif isinstance(child, ast.comprehension):
-                        self.expression(child.iter, inner, conditions)
-                        for test in child.ifs:
-                            self.expression(test, inner, conditions)
-            case ast.Call():
-                self.call(node, scope, conditions)
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self.expression(child, scope, conditions)
-                    elif isinstance(child, ast.keyword):
-                        self.expression(child.value, scope, conditions)
+                yield from self.comprehension(node, scope, conditions)
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+                self.bind(scope, name, self.assigned(name, value, Binding(node.lineno, conditions)))
+                yield value, scope, conditions
             case _:
+                if isinstance(node, ast.Call):
+                    self.call(node, scope, conditions)
                 for child in ast.iter_child_nodes(node):
                     if isinstance(child, ast.expr):
-                        self.expression(child, scope, conditions)
+                        yield child, scope, conditions
+                    elif isinstance(child, ast.keyword):
+                        yield child.value, scope, conditions
 
-    def attribute(self, node: ast.Attribute, scope: Scope, conditions: Conditions) -> None:
-        names = syntax.dotted(node)
-        if isinstance(node.ctx, ast.Load):
-            self.usage.reads.add(node.attr)
-        if names is None:
-            self.expression(node.value, scope, conditions)
-            return
-        if isinstance(node.ctx, ast.Store):
-            self.usage.patches.append(PatchSite(self.file, node.lineno, tuple(names), scope, conditions, "assignment"))
-            names = names[:-1]
+    def comprehension(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope, conditions: Conditions
+    ) -> Iterator[tuple[ast.expr, Scope, Conditions]]:
+        inside = Scope("function", scope)
+        for generator in node.generators:
+            for name in syntax.target_names(generator.target):
+                inside.bind(name, Binding(node.lineno, conditions))
+            yield generator.iter, inside, conditions
+            for test in generator.ifs:
+                yield test, inside, conditions
+                conditions = (*conditions, Tested(test, value=True, scope=inside))
+        for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
+            yield element, inside, conditions
+
+    def use(
+        self, names: tuple[str, ...], line: int, scope: Scope, conditions: Conditions, *, optional: bool = False
+    ) -> None:
         if len(names) > 1:
-            self.usage.reads |= set(names[1:])
-            self.usage.attributes.append(AttributeUse(self.file, node.lineno, tuple(names), scope, conditions))
+            self.usage.attributes.append(AttributeUse(self.file, line, names, scope, conditions, optional))
 
     def call(self, node: ast.Call, scope: Scope, conditions: Conditions) -> None:
-        module = _import_module(node)
+        module = _imported_by_call(node)
         if module is not None and self.of_host(module):
-            end = node.end_lineno or node.lineno
-            self.site(ImportSite(self.file, node.lineno, end, module, None, conditions, dynamic=True))
+            self.site(ImportSite(self.file, node.lineno, module, None, conditions, dynamic=True))
         match node:
             case ast.Call(func=ast.Name(id="getattr" | "hasattr" as function), args=[owner, name, *default]):
-                attribute = syntax.string(name)
-                if attribute is None:
-                    return
-                self.usage.reads.add(attribute)
-                names = syntax.dotted(owner)
-                if function == "getattr" and not default and names is not None:
-                    self.usage.attributes.append(
-                        AttributeUse(self.file, node.lineno, (*names, attribute), scope, conditions)
-                    )
-
-    def set_attribute(self, node: ast.Call, scope: Scope, conditions: Conditions) -> None:
-        match node:
-            case ast.Call(func=ast.Name(id="setattr"), args=[owner, name, _]):
-                attribute, names = syntax.string(name), syntax.dotted(owner)
-                if attribute is not None and names is not None:
-                    self.usage.patches.append(
-                        PatchSite(self.file, node.lineno, (*names, attribute), scope, conditions, "setattr")
-                    )
+                names, attribute = syntax.dotted(owner), syntax.string(name)
+                if names is not None and attribute is not None and names[0] in self.names:
+                    optional = function == "hasattr" or bool(default)
+                    self.use((*names, attribute), node.lineno, scope, conditions, optional=optional)
 
 
-def _arguments(arguments: ast.arguments) -> Iterator[str]:
-    for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
-        yield argument.arg
-    for extra in (arguments.vararg, arguments.kwarg):
-        if extra is not None:
-            yield extra.arg
+def _arguments(arguments: ast.arguments) -> list[ast.arg]:
+    more = [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *more]
 
 
 def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+    return body != [] and (isinstance(body[-1], ast.Return | ast.Continue | ast.Break) or _raises(body))
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    """Whether a block surely ends by raising, or by leaving the program."""
+    match body[-1]:
+        case ast.Raise():
+            return True
+        case ast.Expr(value=ast.Call(func=function)):
+            return (syntax.dotted(function) or ("",))[-1] in {"exit", "_exit", "quit"}
+        case ast.If(body=first, orelse=[_, *_] as second):
+            return _raises(first) and _raises(second)
+        case ast.With(body=inner):
+            return _raises(inner)
+    return False
 
 
 def _handler(node: ast.ExceptHandler) -> Handler:
     types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type] if node.type else []
-    names = tuple((syntax.dotted(t) or ["?"])[-1] for t in types)
-    return Handler(names, reraises=bool(node.body) and isinstance(node.body[-1], ast.Raise), line=node.lineno)
+    names = tuple((syntax.dotted(t) or ("?",))[-1] for t in types)
+    return Handler(names, reraises=_raises(node.body), line=node.lineno)
 
 
 def _suppressed(node: ast.With | ast.AsyncWith) -> tuple[str, ...] | None:
@@ -449,7 +594,7 @@ def _suppressed(node: ast.With | ast.AsyncWith) -> tuple[str, ...] | None:
         if isinstance(item.context_expr, ast.Call):
             names = syntax.dotted(item.context_expr.func)
             if names and names[-1] == "suppress":
-                return tuple((syntax.dotted(a) or ["?"])[-1] for a in item.context_expr.args)
+                return tuple((syntax.dotted(a) or ("?",))[-1] for a in item.context_expr.args)
     return None
 
 
@@ -466,7 +611,7 @@ def _may_fail_otherwise(node: ast.stmt, host: str) -> bool:
     return True
 
 
-def _import_module(node: ast.expr) -> str | None:
+def _imported_by_call(node: ast.expr) -> str | None:
     """The module of `importlib.import_module("…")` or `__import__("…")`."""
     match node:
         case ast.Call(func=function, args=[name, *_]):
@@ -474,3 +619,18 @@ def _import_module(node: ast.expr) -> str | None:
             if names and names[-1] in {"import_module", "__import__"}:
                 return syntax.string(name)
     return None
+
+
+def _is_condition(value: ast.expr) -> bool:
+    """Whether a value is worth remembering as something that is tested later."""
+    match value:
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=function):
+            name = (syntax.dotted(function) or ("",))[-1]
+            return (
+                name in {"hasattr", "getattr", "find_spec", "callable", "bool"}
+                or "version" in name.lower()
+                or name in {"Version", "parse"}
+            )
+    return (syntax.dotted(value) or ("",))[-1] == "__version__"

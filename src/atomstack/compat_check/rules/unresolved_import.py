@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from atomstack.compat_check.context import Context
 from atomstack.compat_check.host import Presence
-from atomstack.compat_check.relocate import moved_module, moved_to
+from atomstack.compat_check.relocate import moved_to
 from atomstack.compat_check.usage import ImportSite, InBody, InHandler
 from atomstack.findings import Finding, Severity
 
@@ -16,35 +16,36 @@ def findings(context: Context) -> Iterator[Finding]:
     for usage in context.usages:
         for site in usage.imports:
             presence = context.resolver.presence(site)
+            if presence is Presence.PRESENT:
+                continue
+            state = context.resolver.state(site.conditions)
+            if state.live is False:
+                continue  # another rung, or another arm, is what runs in this host
             if presence is Presence.UNKNOWN:
-                context.undecided(
-                    f"{site.symbol}: the host makes it at run time, or it is compiled", site.file, site.line
-                )
-            elif presence is Presence.MISSING:
+                found = context.host.find_module(site.module)
+                name = "" if found is Presence.UNKNOWN else site.name or ""
+                context.note(site.module, context.host.why(site.module, name), site.symbol, site.file, site.line)
+            elif state.live is None:
+                context.note("", f"runs only {state.why}", site.symbol, site.file, site.line)
+            else:
                 yield from _judge(context, site)
 
 
 def _judge(context: Context, site: ImportSite) -> Iterator[Finding]:
     resolver = context.resolver
-    state = resolver.state(site.conditions)
-    if state.live is False:
-        return  # another rung, or another arm, is what runs in this host
-    if state.live is None:
-        context.undecided(f"{site.symbol}: runs only {state.why}", site.file, site.line)
-        return
-    guard = resolver.guard(site.conditions, *resolver.import_errors(site))
+    if resolver.guard(site.conditions, *resolver.import_errors(site)) is not None:
+        if not _has_fallback(site):
+            context.note_guarded(site.symbol, site.file, site.line)
+        return  # what the handler imports instead is judged there
     rungs = _rungs_above(site)
     first = rungs[0] if rungs else site
-    module_missing = resolver.module_is_missing(site)
-    host = context.host_name
-    what = f"{host} has no module {site.module}" if module_missing else f"{site.module} of {host} has no {site.name}"
-    if guard is not None:
-        if not _has_fallback(site):
-            context.undecided(f"{site.symbol}: absent, and `{guard.text}` goes on without it", site.file, site.line)
-        return  # what the handler imports instead is judged there
+    if resolver.module_is_missing(site):
+        what = f"{context.host_name} has no module {site.module}"
+    else:
+        what = f"{site.module} of {context.host_name} has no {site.name}"
     if rungs:
-        what += ", and no other rung resolves: " + ", ".join(f"{r.symbol} (line {r.line})" for r in rungs)
-    moved = moved_to(context.host, site.module, site.name) if site.name else moved_module(context.host, site.module)
+        what += ", and no other rung resolves: " + ", ".join(f"{rung.symbol} (line {rung.line})" for rung in rungs)
+    moved = moved_to(context.host, site.module, site.name)
     yield Finding(CODE, Severity.ERROR, site.file, first.line, first.symbol, what, moved_to=moved)
 
 
