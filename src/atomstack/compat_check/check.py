@@ -44,7 +44,7 @@ def check(consumer: SourceTree, host: SourceTree) -> Result:
                 f"is this the package that uses it? Where there are several, `--package NAME` says which"
             )
         offered = Host(host)
-        context = Context(tuple(usages), offered, Resolver(offered), _sources(consumer))
+        context = Context(tuple(usages), offered, Resolver(offered, usages), _sources(consumer))
         for rule in _RULES:
             found += rule.findings(context)
         found.sort(key=lambda f: (f.severity.rank, f.file, f.line, f.symbol))

@@ -253,8 +253,16 @@ def _unpack(target: ast.expr, value: object, bound: dict[str, object]) -> None:
 def value_of(name: str, statements: Iterable[ast.stmt], lookup: Lookup) -> object:
     """What the module-level name holds once all `statements` have run; raises UnknownError."""
     found: object = OPAQUE
+
+    def so_far(other: str) -> object:
+        if other != name:
+            return lookup(other)
+        if found is OPAQUE:
+            raise UnknownError
+        return found
+
     for node in statements:
-        found = _after(node, name, found, lookup)
+        found = _after(node, name, found, so_far)
     if found is OPAQUE:
         raise UnknownError
     return found

@@ -51,7 +51,7 @@ class Context:
         if self._added is None:
             self._added = {}
             for usage in self.usages:
-                for site in usage.patches:
+                for site in (*usage.patches, *usage.additions):
                     found = self.resolver.lookup(site.names, site.scope)
                     if found is not None and found.name == site.names[-1]:
                         self._added.setdefault(found.symbol, []).append(site.scope)

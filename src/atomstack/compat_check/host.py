@@ -181,7 +181,7 @@ class Host:
             if "__path__" in module.bindings or b"sys.meta_path" in module.source:
                 return self._unknown(name, "", f"may be found by {parent}, which changes where its modules are")
             if re.search(
-                rb"sys\.modules\[(?!__name__)[^\]]*\]\s*=(?!=)|sys\.modules\.(update|setdefault)", module.source
+                rb"sys\.modules\[(?!__name__|self\.)[^\]]*\]\s*=(?!=)|sys\.modules\.(update|setdefault)", module.source
             ):
                 return self._unknown(name, "", f"may be made by {parent}, which writes to sys.modules")
             parent = parent.rpartition(".")[0]
@@ -337,9 +337,9 @@ class Host:
             return None
         if name in lazy.keys:
             return True
-        if any(name.endswith(affix) or name.startswith(affix) for affix in lazy.affixes):
-            return None
-        return any(self._exported_below(folder, name) for folder in lazy.folders)
+        if any(self._exported_below(folder, name) for folder in lazy.folders):
+            return True
+        return None if any(name.endswith(affix) or name.startswith(affix) for affix in lazy.affixes) else False
 
     def _exported_below(self, folder: str, name: str) -> bool:
         """Whether a module below the folder lists the name in `__all__`, or decorates it with `@requires`."""

@@ -133,7 +133,9 @@ class _Getter:
             case ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
                 return _either(keys, self._block([*body, *orelse], keys))
             case ast.Match(subject=ast.Name(id=self.name), cases=cases):
-                after = keys
+                # Every name meets `case _:` in the end, or falls past all cases.
+                exhaustive = any(case.guard is None and _is_wildcard(case.pattern) for case in cases)
+                after = _NONE if exhaustive else keys
                 for case in cases:
                     after = _either(after, self._block(case.body, _both(keys, _pattern_keys(case.pattern))))
                 return after
@@ -226,6 +228,10 @@ class _Getter:
 def _text(value: ast.expr) -> Keys:
     text = syntax.string(value)
     return None if text is None else frozenset((text,))
+
+
+def _is_wildcard(pattern: ast.pattern) -> bool:
+    return isinstance(pattern, ast.MatchAs) and pattern.pattern is None
 
 
 def _pattern_keys(pattern: ast.pattern) -> Keys:
@@ -323,9 +329,15 @@ def _affixes(definition: ast.ClassDef | None) -> tuple[str, ...]:
     if definition is None:
         return ()
     getter = next((n for n in definition.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"), None)
+    if getter is None:
+        return ()
+    asked = getter.args.args[-1].arg
     found: list[str] = []
-    for node in ast.walk(getter) if getter else ():
+    for node in ast.walk(getter):
         match node:
-            case ast.Call(func=ast.Attribute(attr="endswith" | "startswith" | "removesuffix"), args=[value]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="endswith" | "startswith" | "removesuffix"),
+                args=[value],
+            ) if name == asked:
                 found += [n.value for n in ast.walk(value) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     return tuple(found)

@@ -7,7 +7,7 @@ finding.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
@@ -28,6 +28,7 @@ from atomstack.compat_check.usage import (
     Scope,
     Tested,
     Try,
+    Usage,
 )
 
 _DEPTH = 8
@@ -41,7 +42,6 @@ class State:
 
     live: bool | None
     why: str = ""
-    by_test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,14 @@ class Lookup:
 class Resolver:
     """Answers for one host; keeps what it has found out."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, usages: Iterable[Usage] = ()) -> None:
         self.host = host
         self._busy: set[int] = set()
+        self._probes: dict[str, list[ImportSite]] = {}
+        for usage in usages:
+            for site in usage.imports:
+                if site.function in usage.probes:
+                    self._probes.setdefault(site.function, []).append(site)
 
     # --- imports
 
@@ -109,9 +114,9 @@ class Resolver:
                 case Tested(test=test, value=value, scope=scope):
                     truth = self.truth(test, scope)
                     if truth is not None and truth is not value:
-                        return State(live=False, why=f"if {'' if value else 'not '}{_short(test)}", by_test=True)
+                        return State(live=False, why=_as_condition(test, value=value))
                     if truth is None and self._on_version(test, scope):
-                        undecided = State(live=None, why=f"under `if {'' if value else 'not '}{_short(test)}`")
+                        undecided = State(live=None, why=f"under `{_as_condition(test, value=value)}`")
                 case InHandler(statement=statement, handler=handler):
                     failed = self.fails(statement, handler)
                     if failed is False:
@@ -180,11 +185,25 @@ class Resolver:
             case ast.Call(func=function, args=[_, *_]) if (syntax.dotted(function) or ("",))[-1] == "find_spec":
                 absent = self._is_none(test, scope, depth + 1)
                 return None if absent is None else not absent
+            case ast.Call(func=function, args=[], keywords=[]):
+                return self._probed((syntax.dotted(function) or ("",))[-1])
             case ast.NamedExpr(value=value):
                 return self.truth(value, scope, depth + 1)
             case ast.Name(id=name):
                 return self._flag(name, scope, depth + 1)
         return None
+
+    def _probed(self, function: str) -> bool | None:
+        """False for a function of the consumer that tries an import which fails here, and answers so."""
+        sites = self._probes.get(function, [])
+        if len({site.file for site in sites}) != 1:
+            return None
+        failing = (
+            self.presence(site) is Presence.MISSING
+            and self.guard(site.conditions, *self.import_errors(site)) is not None
+            for site in sites
+        )
+        return False if any(failing) else None
 
     def _is_none(self, node: ast.expr, scope: Scope, depth: int) -> bool | None:
         match node:
@@ -411,9 +430,18 @@ def _parsed(text: str) -> Version | None:
         return None
 
 
-def _short(test: ast.expr) -> str:
-    text = " ".join(ast.unparse(test).split())
-    return text if len(text) <= 80 else text[:77] + "…"
+def _as_condition(test: ast.expr, *, value: bool) -> str:
+    """`if …` as the source spells it, or would spell the other arm."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, value = test.operand, not value
+    try:
+        text = " ".join(ast.unparse(test).split())
+    except RecursionError:
+        text = "…"
+    text = text if len(text) <= 80 else text[:77] + "…"
+    if value:
+        return f"if {text}"
+    return f"if not ({text})" if isinstance(test, ast.BoolOp | ast.Compare) else f"if not {text}"
 
 
 def _inside(conditions: Conditions, statement: Try) -> Conditions:

@@ -111,6 +111,7 @@ class Scope:
 
     kind: str
     parent: "Scope | None" = None
+    name: str = ""
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
 
@@ -134,7 +135,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImportSite:
-    """One imported name at one place. `name` is None for `import module`; `dynamic` for import_module("…")."""
+    """One imported name at one place. `name` is None for `import module`; `dynamic` for import_module("…").
+
+    `function` is the innermost function around it, or "".
+    """
 
     file: str
     line: int
@@ -142,6 +146,7 @@ class ImportSite:
     name: str | None
     conditions: Conditions
     dynamic: bool = False
+    function: str = ""
 
     @property
     def symbol(self) -> str:
@@ -178,12 +183,18 @@ class PatchSite:
 
 @dataclass(slots=True)
 class Usage:
-    """Everything one file uses."""
+    """Everything one file uses.
+
+    `additions` are host attributes that are handed to a function by name, which may add them: `extend_enum(Status,
+    "NEW", 7)`. `probes` are functions that may answer with a false value, as `has_feature()` does.
+    """
 
     file: str
     imports: list[ImportSite] = field(default_factory=list)
     attributes: list[AttributeUse] = field(default_factory=list)
     patches: list[PatchSite] = field(default_factory=list)
+    additions: list[PatchSite] = field(default_factory=list)
+    probes: set[str] = field(default_factory=set)
 
 
 def scan(tree: ast.Module, source: bytes, *, file: str, host: str, relative: bool = False) -> Usage:
@@ -244,6 +255,12 @@ class _Scanner:
         self.pending: deque[tuple[list[ast.stmt], Scope, Conditions]] = deque()
 
     def run(self, tree: ast.Module) -> None:
+        self.lazy_annotations = any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(alias.name == "annotations" for alias in node.names)
+            for node in tree.body
+        )
         self.pending.append((tree.body, Scope("module"), ()))
         while self.pending:
             self.block(*self.pending.popleft())
@@ -315,9 +332,11 @@ class _Scanner:
                 if annotation is not None:
                     self.expression(annotation, scope, conditions)
         self.bind(scope, node.name, Binding(node.lineno, conditions))
-        inner = Scope("function", scope)
+        inner = Scope("function", scope, node.name)
         for argument in arguments:
             inner.bind(argument.arg, Binding(node.lineno, conditions))
+        if any(isinstance(s, ast.Return) and _is_false(s.value) for s in syntax.live_statements(node.body)):
+            self.usage.probes.add(node.name)
         # It runs when it is called: no `try` around the definition guards it.
         self.pending.append((node.body, inner, tuple(c for c in conditions if not isinstance(c, InBody))))
 
@@ -450,19 +469,21 @@ class _Scanner:
                 name = alias.asname or alias.name.partition(".")[0]
                 reference = None
                 if self.of_host(alias.name):
-                    self.site(ImportSite(self.file, alias.lineno, alias.name, None, conditions))
+                    self.site(
+                        ImportSite(self.file, alias.lineno, alias.name, None, conditions, function=_function(scope))
+                    )
                     reference = Reference(alias.name if alias.asname else name)
                 self.bind(scope, name, Binding(node.lineno, conditions, reference))
             return
         source = syntax.absolute(node, self.module, is_package=self.is_package)
         ours = self.of_host(source) and (self.relative or not node.level)
         for alias in node.names:
-            if source == "__future__" and alias.name == "annotations":
-                self.lazy_annotations = True
             if alias.name == "TYPE_CHECKING" and alias.asname:
                 self.type_checking |= {alias.asname}
             if ours:
-                self.site(ImportSite(self.file, alias.lineno, source, alias.name, conditions))
+                self.site(
+                    ImportSite(self.file, alias.lineno, source, alias.name, conditions, function=_function(scope))
+                )
             if alias.name != "*":
                 reference = Reference(source, alias.name) if ours else None
                 self.bind(scope, alias.asname or alias.name, Binding(node.lineno, conditions, reference))
@@ -550,13 +571,31 @@ class _Scanner:
     def call(self, node: ast.Call, scope: Scope, conditions: Conditions) -> None:
         module = _imported_by_call(node)
         if module is not None and self.of_host(module):
-            self.site(ImportSite(self.file, node.lineno, module, None, conditions, dynamic=True))
+            self.site(
+                ImportSite(self.file, node.lineno, module, None, conditions, dynamic=True, function=_function(scope))
+            )
         match node:
             case ast.Call(func=ast.Name(id="getattr" | "hasattr" as function), args=[owner, name, *default]):
                 names, attribute = syntax.dotted(owner), syntax.string(name)
                 if names is not None and attribute is not None and names[0] in self.names:
                     optional = function == "hasattr" or bool(default)
                     self.use((*names, attribute), node.lineno, scope, conditions, optional=optional)
+            case ast.Call(args=[owner, name, *_]) if (attribute := syntax.string(name)) is not None:
+                names = syntax.dotted(owner)
+                if names is not None and names[0] in self.names and attribute.isidentifier():
+                    added = PatchSite(self.file, node.lineno, (*names, attribute), scope, conditions, None)
+                    self.usage.additions.append(added)
+
+
+def _function(scope: Scope) -> str:
+    inner: Scope | None = scope
+    while inner is not None and not inner.name:
+        inner = inner.parent
+    return inner.name if inner is not None else ""
+
+
+def _is_false(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and not value.value)
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:
@@ -621,16 +660,16 @@ def _imported_by_call(node: ast.expr) -> str | None:
     return None
 
 
+_ASKING = re.compile(
+    r"_?(has|is|can|supports|use)_|hasattr$|getattr$|find_spec$|callable$|bool$|Version$|parse$|.*version", re.I
+)
+
+
 def _is_condition(value: ast.expr) -> bool:
     """Whether a value is worth remembering as something that is tested later."""
     match value:
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return True
         case ast.Call(func=function):
-            name = (syntax.dotted(function) or ("",))[-1]
-            return (
-                name in {"hasattr", "getattr", "find_spec", "callable", "bool"}
-                or "version" in name.lower()
-                or name in {"Version", "parse"}
-            )
+            return _ASKING.match((syntax.dotted(function) or ("",))[-1]) is not None
     return (syntax.dotted(value) or ("",))[-1] == "__version__"

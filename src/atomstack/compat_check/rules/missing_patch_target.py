@@ -1,6 +1,7 @@
 """`missing-patch-target`: the monkeypatch has nothing to patch."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from atomstack.compat_check import syntax
@@ -30,14 +31,14 @@ def findings(context: Context) -> Iterator[Finding]:
 
 
 def _judge(context: Context, site: PatchSite, found: Lookup) -> Iterator[Finding]:
-    if found.name.startswith("__") or _adds(context, site, found):
-        return
     resolver = context.resolver
     state = resolver.state(site.conditions)
+    if found.name.startswith("__") or (state.live is not False and _adds(context, site, found)):
+        return
     if state.live is None:
         context.note("", f"runs only {state.why}", found.symbol, site.file, site.line)
         return
-    if state.live is False and not (state.by_test and _tests_it(context, site, found)):
+    if state.live is False and (not _tests_it(context, site, found) or context.adds(found.symbol, site.scope)):
         return  # another arm is what runs in this host
     handler = resolver.guard(site.conditions, "AttributeError")
     guard = (
@@ -47,6 +48,10 @@ def _judge(context: Context, site: PatchSite, found: Lookup) -> Iterator[Finding
         if handler is not None
         else _soft_original(context, site, found)
     )
+    if guard is None and _may_be_addition(context, site, found):
+        reason = "the consumer adds it, or patches what is gone: the host nowhere speaks of it"
+        context.note(found.owner.symbol, reason, found.symbol, site.file, site.line)
+        return
     happens = (
         f"stands down without a word (`{guard}`)" if guard else "replaces nothing: the host never looks at that name"
     )
@@ -96,19 +101,37 @@ def _adds(context: Context, site: PatchSite, found: Lookup) -> bool:
         return True  # a mark that the patch was made
     if context.resolver.state(site.conditions).live and _tests_it(context, site, found):
         return True  # it runs because the name is not there
-    same = [use for usage in context.usages for use in usage.attributes if use.names[-1] == found.name]
-    if any(use.scope is site.scope and not use.optional for use in same):
-        return False  # the original is kept: a patch all the same
+    if any(imported.symbol == found.symbol for usage in context.usages for imported in usage.imports):
+        return True  # if that import fails, it is reported as such
+    for usage in context.usages:
+        if any(use.names == site.names and use.scope is site.scope and not use.optional for use in usage.attributes):
+            return False  # the original is kept: a patch all the same
+    return context.reads_anywhere(found.name)
+
+
+def _may_be_addition(context: Context, site: PatchSite, found: Lookup) -> bool:
+    """Whether `Class.name = name` puts a helper, or `mod.Name = Name` a class, where the host never had one.
+
+    Plugins do both, and call it by its plain name. That the host still speaks of the name tells a patch from them.
+    """
+    own = _own_name(site.value)
+    if own is None or own.strip("_") != found.name.strip("_"):
+        return False
+    word = re.compile(rb"\b" + re.escape(found.name.encode()) + rb"\b")
     if found.owner.kind == "class":
-        return context.reads_anywhere(found.name)
-    if any(site_.symbol == found.symbol for usage in context.usages for site_ in usage.imports):
-        return True
-    for use in same:
-        if use.scope is not site.scope:
-            other = context.resolver.lookup(use.names, use.scope)
-            if other is not None and other.symbol == found.symbol:
-                return True
-    return False
+        module = context.host.module(found.owner.module)
+        return module is None or not word.search(module.source)
+    return own[:1].isupper() and not any(word.search(s) for _, s in context.host.sources_with(found.name.encode()))
+
+
+def _own_name(value: ast.expr | None) -> str | None:
+    """The plain name that is assigned, `staticmethod(name)` included."""
+    match value:
+        case ast.Name(id=name):
+            return name
+        case ast.Call(func=ast.Name(id="staticmethod" | "classmethod" | "property"), args=[ast.Name(id=name)]):
+            return name
+    return None
 
 
 def _tests_it(context: Context, site: PatchSite, found: Lookup) -> bool:
