@@ -218,3 +218,27 @@ def test_names_the_new_place_nearest_first(tmp_path: Path) -> None:
 def test_names_the_new_place_of_a_module(tmp_path: Path) -> None:
     found = result(tmp_path, "import host.old.thing\n", {"new/__init__.py": "", "new/thing.py": ""})
     assert found.findings[0].moved_to == ("host.new.thing",)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "f() if Version(host.__version__) > Version('2') else g()",
+        "patch('x', f if version.parse(host.__version__) > version.parse('2') else g)",
+        "def install():\n    if hasattr(host, 'gone'):\n        f()",
+        "try:\n    f()\nexcept ImportError:\n    pass",
+        "def install():\n    with suppress(ImportError):\n        f()",
+    ],
+)
+def test_a_function_runs_where_it_is_called(tmp_path: Path, calls: str) -> None:
+    # verl 0.7.0, vllm_fp8_utils.py: one function for vLLM 0.10, one for 0.11, chosen where they are installed.
+    source = f"import host\ndef f():\n    from host.gone import X\ndef g(): ...\n{calls}\n"
+    host = HOST | {"__init__.py": "__version__ = '1.0'\n"}
+    assert said(result(tmp_path, source, host)) == []
+    called_elsewhere = {"use.py": source, "other.py": "from plug.use import f\nf()\n"}
+    assert said(result(tmp_path / "2", called_elsewhere, host)) == ["error unresolved-import host.gone:X"]
+
+
+def test_a_function_that_is_called_without_a_guard_too_is_not_guarded(tmp_path: Path) -> None:
+    source = "import host\ndef f():\n    from host.gone import X\ntry:\n    f()\nexcept ImportError:\n    pass\nf()\n"
+    assert said(result(tmp_path, source, HOST)) == ["error unresolved-import host.gone:X"]

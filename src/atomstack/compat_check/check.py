@@ -1,6 +1,7 @@
 """The gate: consumer and host in, one result out."""
 
 import gc
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ def check(consumer: SourceTree, host: SourceTree) -> Result:
                 f"is this the package that uses it? Where there are several, `--package NAME` says which"
             )
         offered = Host(host)
-        context = Context(tuple(usages), offered, Resolver(offered, usages), _sources(consumer))
+        context = Context(tuple(usages), offered, Resolver(offered, usages, _mentioned(consumer)), _sources(consumer))
         for rule in _RULES:
             found += rule.findings(context)
         found.sort(key=lambda f: (f.severity.rank, f.file, f.line, f.symbol))
@@ -96,15 +97,30 @@ def _read(consumer: SourceTree, host: str) -> tuple[list[Usage], list[Finding]]:
 
 
 def _sources(consumer: SourceTree) -> Callable[[], Iterator[bytes]]:
-    def read() -> Iterator[bytes]:
-        for path in consumer.paths():
-            if path.endswith(".py"):
-                try:
-                    yield consumer.read(path)
-                except UnreadableError:
-                    continue
+    return lambda: (source for _, source in _files(consumer))
 
-    return read
+
+def _files(consumer: SourceTree) -> Iterator[tuple[str, bytes]]:
+    for path in consumer.paths():
+        if path.endswith(".py"):
+            try:
+                yield path, consumer.read(path)
+            except UnreadableError:
+                continue
+
+
+def _mentioned(consumer: SourceTree) -> Callable[[str, str], bool]:
+    known: dict[tuple[str, str], bool] = {}
+
+    def elsewhere(name: str, file: str) -> bool:
+        if (name, file) not in known:
+            word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
+            known[name, file] = any(
+                path != file and name.encode() in source and word.search(source) for path, source in _files(consumer)
+            )
+        return known[name, file]
+
+    return elsewhere
 
 
 def _patches(context: Context) -> Iterator[list[str]]:

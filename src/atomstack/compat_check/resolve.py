@@ -7,7 +7,7 @@ finding.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
@@ -20,10 +20,13 @@ from atomstack.compat_check.usage import (
     AfterBody,
     Binding,
     Conditions,
+    Function,
     Handler,
     ImportSite,
     InBody,
+    InFunction,
     InHandler,
+    Mention,
     Reference,
     Scope,
     Tested,
@@ -60,10 +63,14 @@ class Lookup:
 
 
 class Resolver:
-    """Answers for one host; keeps what it has found out."""
+    """Answers for one host; keeps what it has found out.
 
-    def __init__(self, host: Host, usages: Iterable[Usage] = ()) -> None:
+    `mentioned` says whether a file of the consumer other than the given one names a function.
+    """
+
+    def __init__(self, host: Host, usages: Iterable[Usage], mentioned: Callable[[str, str], bool]) -> None:
         self.host = host
+        self._mentioned = mentioned
         self._busy: set[int] = set()
         self._probes: dict[str, list[ImportSite]] = {}
         for usage in usages:
@@ -91,6 +98,11 @@ class Resolver:
     def guard(self, conditions: Conditions, *errors: str) -> Handler | None:
         """The handler that catches one of `errors` and goes on, from the inside out."""
         for condition in reversed(conditions):
+            if isinstance(condition, InFunction):
+                mentions = self._mentions(condition.function)
+                guards = [self.guard(mention.conditions, *errors) if mention.called else None for mention in mentions]
+                if guards and all(guards):
+                    return guards[0]
             if not isinstance(condition, InBody):
                 continue
             for handler in condition.statement.handlers:
@@ -99,6 +111,30 @@ class Resolver:
                         break
                     return handler
         return None
+
+    def _mentions(self, function: Function) -> list[Mention]:
+        """All places that name a function, itself aside; none where another file may name it."""
+        found = [
+            mention
+            for mention in function.references
+            if not any(isinstance(c, InFunction) and c.function is function for c in mention.conditions)
+        ]
+        if not found or id(function) in self._busy or self._mentioned(function.name, function.file):
+            return []
+        return found
+
+    def _called(self, function: Function) -> State:
+        """Whether anything that runs in this host names the function: one that nothing names may be called from outside."""
+        mentions = self._mentions(function)
+        self._busy.add(id(function))
+        try:
+            states = [self.state(mention.conditions) for mention in mentions]
+        finally:
+            self._busy.discard(id(function))
+        if not states or any(state.live for state in states):
+            return State(live=True)
+        undecided = [state for state in states if state.live is None]
+        return undecided[0] if undecided else states[0]
 
     def import_errors(self, site: ImportSite) -> tuple[str, ...]:
         """The exceptions that catch what this import raises when it fails."""
@@ -126,6 +162,12 @@ class Resolver:
                 case AfterBody(statement=statement):
                     if any(self.fails(statement, handler) for handler in statement.handlers):
                         return State(live=False, why="the import before it fails")
+                case InFunction(function=function):
+                    called = self._called(function)
+                    if called.live is False:
+                        return called
+                    if called.live is None:
+                        undecided = called
                 case InBody():
                     pass
         return undecided

@@ -78,7 +78,31 @@ class AfterBody:
     statement: Try
 
 
-Condition = Tested | InBody | InHandler | AfterBody
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function of the consumer, and the places of its file that name it: where it is called, or handed on."""
+
+    name: str
+    file: str
+    references: list["Mention"] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mention:
+    """One place that names a function."""
+
+    conditions: "Conditions"
+    called: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InFunction:
+    """The site runs when the function is called."""
+
+    function: Function
+
+
+Condition = Tested | InBody | InHandler | AfterBody | InFunction
 Conditions = tuple[Condition, ...]
 
 
@@ -103,6 +127,7 @@ class Binding:
     constant: bool = False
     value: object = None
     expression: ast.expr | None = None
+    function: Function | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -253,6 +278,7 @@ class _Scanner:
         self.lazy_annotations = False
         # Bodies of functions wait until their module's names are known; blocks never nest deeper than Python allows.
         self.pending: deque[tuple[list[ast.stmt], Scope, Conditions]] = deque()
+        self.mentioned: list[tuple[str, Scope, Mention]] = []
 
     def run(self, tree: ast.Module) -> None:
         self.lazy_annotations = any(
@@ -264,6 +290,10 @@ class _Scanner:
         self.pending.append((tree.body, Scope("module"), ()))
         while self.pending:
             self.block(*self.pending.popleft())
+        for name, scope, mention in self.mentioned:
+            match scope.lookup(name):
+                case [Binding(function=Function() as function)]:
+                    function.references.append(mention)
 
     def of_host(self, module: str) -> bool:
         return module == self.host or module.startswith(self.host + ".")
@@ -331,14 +361,20 @@ class _Scanner:
             for annotation in [*(argument.annotation for argument in arguments), node.returns]:
                 if annotation is not None:
                     self.expression(annotation, scope, conditions)
-        self.bind(scope, node.name, Binding(node.lineno, conditions))
+        # What a decorator or a class does with a function is not followed.
+        plain = not node.decorator_list and scope.kind != "class"
+        function = Function(node.name, self.file) if plain else None
+        if plain:
+            self.found.add(node.name)
+        self.bind(scope, node.name, Binding(node.lineno, conditions, function=function))
         inner = Scope("function", scope, node.name)
         for argument in arguments:
             inner.bind(argument.arg, Binding(node.lineno, conditions))
         if any(isinstance(s, ast.Return) and _is_false(s.value) for s in syntax.live_statements(node.body)):
             self.usage.probes.add(node.name)
         # It runs when it is called: no `try` around the definition guards it.
-        self.pending.append((node.body, inner, tuple(c for c in conditions if not isinstance(c, InBody))))
+        kept: Conditions = tuple(c for c in conditions if not isinstance(c, InBody))
+        self.pending.append((node.body, inner, (*kept, InFunction(function)) if function else kept))
 
     def conditional(self, node: ast.If, scope: Scope, conditions: Conditions) -> Conditions:
         after: list[Condition] = []
@@ -508,8 +544,11 @@ class _Scanner:
     ) -> Iterator[tuple[ast.expr, Scope, Conditions]]:
         """Note what one expression uses by itself; yield the expressions inside it, with their scope and conditions."""
         match node:
-            case ast.Name() | ast.Constant():
+            case ast.Constant():
                 return
+            case ast.Name(id=name):
+                if name in self.names:
+                    self.mentioned.append((name, scope, Mention(conditions, called=False)))
             case ast.Attribute():
                 names = syntax.dotted(node)
                 if names is None:
@@ -543,6 +582,10 @@ class _Scanner:
                 if isinstance(node, ast.Call):
                     self.call(node, scope, conditions)
                 for child in ast.iter_child_nodes(node):
+                    if isinstance(node, ast.Call) and child is node.func and isinstance(child, ast.Name):
+                        if child.id in self.names:
+                            self.mentioned.append((child.id, scope, Mention(conditions, called=True)))
+                        continue
                     if isinstance(child, ast.expr):
                         yield child, scope, conditions
                     elif isinstance(child, ast.keyword):

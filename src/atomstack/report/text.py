@@ -1,37 +1,32 @@
-"""Text, for a person: silent findings first, one entry per missing symbol, and what the result does not establish."""
+"""Text, for a person: silent findings first, by the file in which the fix goes, one entry per missing symbol."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from atomstack.findings import Finding, Result, Severity
 
 _COLOUR = {Severity.SILENT: "35;1", Severity.ERROR: "31;1", Severity.INFO: "36"}
+_SITES = 6
+_NOT_CHECKED = 10
 
 
 def render(result: Result, fail_on: Severity, *, colour: bool = False) -> str:
-    """The result as lines of text that end in a newline."""
+    """The result as lines of text that end in a newline; the verdict is the last line but the one on what it is not."""
     return "\n".join(_lines(result, fail_on, colour=colour)) + "\n"
 
 
 def _lines(result: Result, fail_on: Severity, *, colour: bool) -> Iterator[str]:
     sides = " against ".join(f"{i.name} {i.version or '(version unknown)'} ({i.kind})" for i in result.inputs)
     yield f"{result.gate}: {sides}"
-    for severity in Severity:
-        of_severity = [f for f in result.findings if f.severity is severity]
-        if of_severity:
-            yield ""
-            yield from _group(severity, of_severity, colour=colour)
+    for severity in (Severity.SILENT, Severity.ERROR):
+        yield from _section(severity, [f for f in result.findings if f.severity is severity], colour=colour)
     if result.not_checked:
         yield ""
         yield f"not decided ({len(result.not_checked)}):"
-        yield from (f"  {line}" for line in result.not_checked[:10])
-        if len(result.not_checked) > 10:
-            yield f"  … and {len(result.not_checked) - 10} more (--format json has them all)"
+        yield from (f"  {line}" for line in result.not_checked[:_NOT_CHECKED])
+        if len(result.not_checked) > _NOT_CHECKED:
+            yield f"  … and {len(result.not_checked) - _NOT_CHECKED} more (--format json has them all)"
     yield ""
-    yield ", ".join(
-        f"{value:,} {key.replace('_', ' ')}" if not isinstance(value, str) else f"{key} {value}"
-        for key, value in result.summary.items()
-    )
+    yield ", ".join(_counted(key, value) for key, value in result.summary.items())
     failing = result.failing(fail_on)
     counts = ", ".join(
         f"{number} {severity}"
@@ -43,24 +38,36 @@ def _lines(result: Result, fail_on: Severity, *, colour: bool) -> Iterator[str]:
     yield result.not_established
 
 
-def _group(severity: Severity, findings: list[Finding], *, colour: bool) -> Iterator[str]:
-    by_symbol: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+def _counted(key: str, value: float | str) -> str:
+    return f"{key} {value}" if isinstance(value, str) else f"{value:,} {key.replace('_', ' ')}"
+
+
+def _section(severity: Severity, findings: list[Finding], *, colour: bool) -> Iterator[str]:
+    """One entry per symbol and code, under the file of its first site."""
+    entries: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        by_symbol[finding.code, finding.symbol].append(finding)
-    for (code, symbol), group in by_symbol.items():
-        yield f"{_paint(severity.value, _COLOUR[severity], colour=colour)} {code}  {symbol}"
+        entries.setdefault((finding.code, finding.symbol), []).append(finding)
+    file = ""
+    for (code, symbol), group in sorted(entries.items(), key=lambda entry: (entry[1][0].file, entry[1][0].line)):
+        if group[0].file != file:
+            file = group[0].file
+            yield ""
+            yield file
+        yield f"  {_paint(severity.value, _COLOUR[severity], colour=colour)} {code}  {symbol}  ({_sites(group, file)})"
+        if symbol != group[0].message:
+            yield f"    {group[0].message}"
         if group[0].moved_to:
             yield f"    now at {', '.join(group[0].moved_to)}"
-        for message, places in _by_message(group).items():
-            yield f"    {message}"
-            yield from (f"      {place}" for place in places)
 
 
-def _by_message(group: list[Finding]) -> dict[str, list[str]]:
-    messages: dict[str, list[str]] = defaultdict(list)
-    for finding in group:
-        messages[finding.message].append(f"{finding.file}:{finding.line}")
-    return messages
+def _sites(group: list[Finding], file: str) -> str:
+    """`line 3, 9; other.py:4 and 2 more`: lines of this file, then places in others."""
+    here = [str(finding.line) for finding in group if finding.file == file]
+    there = [f"{finding.file}:{finding.line}" for finding in group if finding.file != file]
+    text = f"line {', '.join(here[:_SITES])}{' …' if len(here) > _SITES else ''}"
+    if there:
+        text += f"; {', '.join(there[:_SITES])}"
+    return text + (f" and {len(there) - _SITES} more" if len(there) > _SITES else "")
 
 
 def _paint(text: str, code: str, *, colour: bool) -> str:
