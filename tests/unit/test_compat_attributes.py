@@ -182,3 +182,18 @@ def test_keys_the_consumer_may_add_to_a_lazy_module_are_undecided(tmp_path: Path
 
 def test_one_fault_is_said_once(tmp_path: Path) -> None:
     assert said(result(tmp_path, "import host.gone\nhost.gone.f()\n", HOST)) == ["error unresolved-import host.gone"]
+
+
+@pytest.mark.parametrize(
+    ("bases", "attribute", "there"),
+    [
+        ("ABC", "register", True),  # ABCMeta's: how a class outside the hierarchy joins it
+        ("Enum", "__members__", True),  # EnumType's
+        ("ABC", "unregister", False),
+        ("Enum", "members", False),
+    ],
+)
+def test_a_class_has_what_its_metaclass_has(tmp_path: Path, bases: str, attribute: str, there: bool) -> None:
+    host = {"m.py": f"from abc import ABC\nfrom enum import Enum\nclass C({bases}): ...\n"}
+    found = said(result(tmp_path, f"from host.m import C\nC.{attribute}\n", host))
+    assert bool(found) is not there

@@ -11,13 +11,20 @@ from atomstack.compat_check import syntax
 from atomstack.compat_check.host import Host, Presence, Target
 
 _DEPTH = 20
+
+
+def _names(kind: type) -> frozenset[str]:
+    """What a class has, its metaclass's part included: `SomeABC.register` is ABCMeta's."""
+    return frozenset(dir(kind)) | frozenset(dir(type(kind)))
+
+
 # Bases from the standard library whose attributes this Python knows, by the last part of their name.
 _BASES: dict[str, frozenset[str]] = {
-    **{name: frozenset(dir(kind)) for name, kind in vars(builtins).items() if isinstance(kind, type)},
-    **{name: frozenset(dir(getattr(enum, name))) for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")},
-    "ABC": frozenset(dir(abc.ABC)),
-    "Generic": frozenset(dir(typing.Generic)) | {"__orig_bases__", "__parameters__"},
-    "Protocol": frozenset(dir(typing.Protocol)) | {"__orig_bases__", "__parameters__"},
+    **{name: _names(kind) for name, kind in vars(builtins).items() if isinstance(kind, type)},
+    **{name: _names(getattr(enum, name)) for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")},
+    "ABC": _names(abc.ABC),
+    "Generic": _names(typing.Generic) | {"__orig_bases__", "__parameters__"},
+    "Protocol": _names(typing.Protocol) | {"__orig_bases__", "__parameters__"},
 }
 # What every class has from `type`, and what Python sets on it.
 _ANY_CLASS = frozenset(dir(type)) | {"__dict__", "__module__", "__annotations__", "__slots__", "__weakref__"}
