@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -34,8 +35,12 @@ from atomstack.compat_check.usage import (
     Usage,
 )
 
+_Answer = TypeVar("_Answer")
+
 _DEPTH = 8
 """Names that are followed through one another in a condition."""
+_PENDING = 25
+"""Questions that wait for one another; each takes up to a dozen frames of Python's thousand."""
 _VERSION_NAME = re.compile(r"version|(?:^|_)(?:ge|gt|le|lt|eq|since|before|after)_?v?\d|\d_\d", re.IGNORECASE)
 
 
@@ -62,6 +67,10 @@ class Lookup:
         return f"{self.owner.symbol}{'.' if self.owner.name else ':'}{self.name}"
 
 
+_ITSELF = Handler((), reraises=False, line=0)
+"""Stands for the guard of a call that is asked for already: functions that call each other."""
+
+
 class Resolver:
     """Answers for one host; keeps what it has found out.
 
@@ -71,12 +80,29 @@ class Resolver:
     def __init__(self, host: Host, usages: Iterable[Usage], mentioned: Callable[[str, str], bool]) -> None:
         self.host = host
         self._mentioned = mentioned
-        self._busy: set[int] = set()
+        self._answers: dict[tuple[object, ...], object] = {}
+        self._pending = 0
         self._probes: dict[str, list[ImportSite]] = {}
         for usage in usages:
             for site in usage.imports:
                 if site.function in usage.probes:
                     self._probes.setdefault(site.function, []).append(site)
+
+    def _once(self, ask: Callable[[], _Answer], meanwhile: _Answer, *question: object) -> _Answer:
+        """What `ask` answers, asked once; `meanwhile` where the answer depends on itself, or on too much.
+
+        Flags, aliases and functions of a consumer may hang on each other in circles, and in as many ways as it likes.
+        """
+        if question not in self._answers:
+            if self._pending > _PENDING:
+                return meanwhile
+            self._answers[question] = meanwhile
+            self._pending += 1
+            try:
+                self._answers[question] = ask()
+            finally:
+                self._pending -= 1
+        return cast("_Answer", self._answers[question])
 
     # --- imports
 
@@ -99,10 +125,9 @@ class Resolver:
         """The handler that catches one of `errors` and goes on, from the inside out."""
         for condition in reversed(conditions):
             if isinstance(condition, InFunction):
-                mentions = self._mentions(condition.function)
-                guards = [self.guard(mention.conditions, *errors) if mention.called else None for mention in mentions]
-                if guards and all(guards):
-                    return guards[0]
+                around = self._guard_of_calls(condition.function, errors)
+                if around is not None:
+                    return around
             if not isinstance(condition, InBody):
                 continue
             for handler in condition.statement.handlers:
@@ -112,6 +137,22 @@ class Resolver:
                     return handler
         return None
 
+    def _guard_of_calls(self, function: Function, errors: tuple[str, ...]) -> Handler | None:
+        """The handler around every call of a function, where all are known."""
+
+        meanwhile: Handler | None = _ITSELF
+
+        def ask() -> Handler | None:
+            guards = [
+                self.guard(mention.conditions, *errors) if mention.called else None
+                for mention in self._mentions(function)
+            ]
+            return (
+                next((guard for guard in guards if guard is not _ITSELF), _ITSELF) if guards and all(guards) else None
+            )
+
+        return self._once(ask, meanwhile, "guard", function, errors)
+
     def _mentions(self, function: Function) -> list[Mention]:
         """All places that name a function, itself aside; none where another file may name it."""
         found = [
@@ -119,22 +160,19 @@ class Resolver:
             for mention in function.references
             if not any(isinstance(c, InFunction) and c.function is function for c in mention.conditions)
         ]
-        if not found or id(function) in self._busy or self._mentioned(function.name, function.file):
-            return []
-        return found
+        return [] if self._mentioned(function.name, function.file) else found
 
     def _called(self, function: Function) -> State:
-        """Whether anything that runs in this host names the function: one that nothing names may be called from outside."""
-        mentions = self._mentions(function)
-        self._busy.add(id(function))
-        try:
-            states = [self.state(mention.conditions) for mention in mentions]
-        finally:
-            self._busy.discard(id(function))
-        if not states or any(state.live for state in states):
-            return State(live=True)
-        undecided = [state for state in states if state.live is None]
-        return undecided[0] if undecided else states[0]
+        """Whether anything that runs in this host names the function; what nothing names may be called from outside."""
+
+        def ask() -> State:
+            states = [self.state(mention.conditions) for mention in self._mentions(function)]
+            if not states or any(state.live for state in states):
+                return State(live=True)
+            undecided = [state for state in states if state.live is None]
+            return undecided[0] if undecided else states[0]
+
+        return self._once(ask, State(live=True), "called", function)
 
     def import_errors(self, site: ImportSite) -> tuple[str, ...]:
         """The exceptions that catch what this import raises when it fails."""
@@ -174,10 +212,8 @@ class Resolver:
 
     def fails(self, statement: Try, handler: Handler) -> bool | None:
         """Whether the body of a `try` ends in this handler, as far as imports of the host decide."""
-        if id(statement) in self._busy:
-            return None
-        self._busy.add(id(statement))
-        try:
+
+        def ask() -> bool | None:
             if not handler.catches_any("ImportError", "ModuleNotFoundError", "AttributeError"):
                 return None if statement.foreign or not statement.imports else False
             undecided = statement.foreign or not statement.imports
@@ -191,8 +227,8 @@ class Resolver:
                     case Presence.UNKNOWN:
                         undecided = True
             return None if undecided else False
-        finally:
-            self._busy.discard(id(statement))
+
+        return self._once(ask, None, "fails", statement, handler)
 
     def truth(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool | None:
         """The truth of a condition in this host, or None."""
@@ -232,7 +268,7 @@ class Resolver:
             case ast.NamedExpr(value=value):
                 return self.truth(value, scope, depth + 1)
             case ast.Name(id=name):
-                return self._flag(name, scope, depth + 1)
+                return self._once(lambda: self._flag(name, scope, depth + 1), None, "flag", name, scope)
         return None
 
     def _probed(self, function: str) -> bool | None:
@@ -259,15 +295,18 @@ class Resolver:
                 present = self._has_attribute(owner, syntax.string(name), scope)
                 return None if present is None else not present
             case ast.Name(id=name):
-                live = self._live(scope.lookup(name), depth)
-                if live is None:
-                    return None
-                if live.constant:
-                    return live.value is None
-                if live.expression is not None and depth <= _DEPTH:
-                    return self._is_none(live.expression, scope, depth + 1)
-                return False if live.reference is not None else None
+                return self._once(lambda: self._name_is_none(name, scope, depth), None, "is none", name, scope)
         return None
+
+    def _name_is_none(self, name: str, scope: Scope, depth: int) -> bool | None:
+        live = self._live(scope.lookup(name), depth)
+        if live is None:
+            return None
+        if live.constant:
+            return live.value is None
+        if live.expression is not None and depth <= _DEPTH:
+            return self._is_none(live.expression, scope, depth + 1)
+        return False if live.reference is not None else None
 
     def _has_attribute(self, owner: ast.expr, name: str | None, scope: Scope) -> bool | None:
         names = syntax.dotted(owner)
@@ -386,16 +425,24 @@ class Resolver:
                     if reference is None and owner.id != self.host.package:
                         continue  # the version of Python, or of another package
                 return True
-            if isinstance(node, ast.Name) and depth < _DEPTH:
-                expressions = (binding.expression for binding in scope.lookup(name))
-                if any(e is not None and e is not test and self._on_version(e, scope, depth + 1) for e in expressions):
-                    return True
+            if isinstance(node, ast.Name) and depth < _DEPTH and self._set_by_version(name, scope, depth):
+                return True
         return False
+
+    def _set_by_version(self, name: str, scope: Scope, depth: int) -> bool:
+        def ask() -> bool:
+            expressions = (binding.expression for binding in scope.lookup(name))
+            return any(e is not None and self._on_version(e, scope, depth + 1) for e in expressions)
+
+        return self._once(ask, False, "on version", name, scope)  # noqa: FBT003 - the answer for the time being
 
     # --- names
 
     def reference(self, name: str, scope: Scope, depth: int = 0) -> Reference | None:
         """What of the host a plain name certainly stands for."""
+        return self._once(lambda: self._reference(name, scope, depth), None, "reference", name, scope)
+
+    def _reference(self, name: str, scope: Scope, depth: int) -> Reference | None:
         references: set[Reference] = set()
         for binding in scope.lookup(name):
             if binding.reference is not None:

@@ -43,9 +43,14 @@ def is_type_checking(test: ast.expr, aliases: frozenset[str] = frozenset()) -> b
 
 def arms(test: ast.expr, aliases: frozenset[str] = frozenset()) -> tuple[bool, bool]:
     """Whether the body and the else arm of `if test:` can ever run: of `if TYPE_CHECKING:` only the latter."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        body, other = arms(test.operand, aliases)
-        return other, body
+    turned = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, turned = test.operand, not turned
+    body, other = _arms(test, aliases)
+    return (other, body) if turned else (body, other)
+
+
+def _arms(test: ast.expr, aliases: frozenset[str]) -> tuple[bool, bool]:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return all(arms(part, aliases)[0] for part in test.values), True
     if isinstance(test, ast.BoolOp):
