@@ -70,6 +70,7 @@ class Host:
         self._lazy: dict[str, LazyNames | None] = {}
         self._constants: dict[tuple[str, str], object] = {}
         self._known: dict[tuple[str, str], Presence] = {}
+        self._targets: dict[tuple[str, str], Target | None] = {}
         self._known_modules: dict[str, Presence] = {}
         self._reasons: dict[tuple[str, str], str] = {}
         self._asked = 0
@@ -217,7 +218,7 @@ class Host:
     def has(self, module: str, name: str) -> Presence:
         """Whether `from module import name` would find it; the module is known to be there."""
         if (module, name) not in self._known:
-            presence = self._exports(module, name, frozenset())
+            presence = self._exports(module, name, set())
             if presence is Presence.UNKNOWN:
                 presence = self._unknown(module, name, self._reasons.get((module, name), f"{module} is undecided"))
             elif presence is Presence.MISSING and self.set_from_outside(module, name):
@@ -225,7 +226,9 @@ class Host:
             self._known[module, name] = presence
         return self._known[module, name]
 
-    def _exports(self, module_name: str, name: str, seen: frozenset[str]) -> Presence:
+    def _exports(self, module_name: str, name: str, seen: set[str]) -> Presence:
+        """`seen` holds the modules that were asked already: each is heard once, however many stars lead there."""
+        seen.add(module_name)
         if self.has_module(f"{module_name}.{name}"):
             return Presence.PRESENT
         if module_name in self._compiled:
@@ -238,7 +241,7 @@ class Host:
             return Presence.PRESENT
         undecided: str | None = None
         for star in module.stars:
-            match self._star_brings(star, name, seen | {module_name}):
+            match self._star_brings(star, name, seen):
                 case Presence.PRESENT:
                     return Presence.PRESENT
                 case Presence.UNKNOWN:
@@ -257,12 +260,12 @@ class Host:
             undecided = undecided or f"{module_name} {module.dynamic}"
         return self._unknown(module_name, name, undecided) if undecided else Presence.MISSING
 
-    def _star_brings(self, star: str, name: str, seen: frozenset[str]) -> Presence:
+    def _star_brings(self, star: str, name: str, seen: set[str]) -> Presence:
         """Whether `from star import *` binds the name."""
         if not self.owns(star):
             return self._unknown(star, name, f"`from {star} import *` brings what another package exports")
         if star in seen:
-            return Presence.MISSING  # a circle of star imports adds nothing
+            return Presence.MISSING  # it was asked already, and what it said has been heard
         if not self._may_hold(star, name):
             return Presence.MISSING
         module = self.module(star)
@@ -408,6 +411,12 @@ class Host:
 
     def resolve(self, module_name: str, name: str, depth: int = 0) -> Target | None:
         """What `module.name` stands for, through re-exports, when that is certain; else None."""
+        if (module_name, name) not in self._targets:
+            self._targets[module_name, name] = None  # a circle stands for nothing
+            self._targets[module_name, name] = self._resolve(module_name, name, depth)
+        return self._targets[module_name, name]
+
+    def _resolve(self, module_name: str, name: str, depth: int) -> Target | None:
         module = self.module(module_name)
         if module is None or depth > _DEPTH:
             return None

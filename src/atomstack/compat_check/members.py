@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from atomstack.compat_check import syntax
 from atomstack.compat_check.host import Host, Presence, Target
 
-_DEPTH = 20
+_CLASSES = 200
+"""Classes that are looked at for one name; torch.nn has up to a dozen above one."""
 
 
 def _names(kind: type) -> frozenset[str]:
@@ -35,24 +36,41 @@ _DATACLASS = frozenset(
 )
 
 
-def class_has(host: Host, target: Target, name: str, depth: int = 0) -> Presence:
+def class_has(host: Host, target: Target, name: str) -> Presence:
     """Whether a class of the host has an attribute of that name, through bases that are all known."""
-    node = target.node
-    if not isinstance(node, ast.ClassDef) or depth > _DEPTH:
-        return Presence.UNKNOWN
-    if name in _ANY_CLASS or name in _DATACLASS or any(name == own for own in _own(node)):
+    if name in _ANY_CLASS or name in _DATACLASS:
         return Presence.PRESENT
-    if node.keywords or any(not _harmless(decorator) for decorator in node.decorator_list):
-        return Presence.UNKNOWN  # a metaclass or a decorator may add anything
-    if any(isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) for statement in node.body):
-        return Presence.UNKNOWN  # `locals()[…]`, `exec`
-    for base in node.bases:
-        found = _base_has(host, target.module, base, name, depth)
-        if found is not Presence.MISSING:
-            return found
-    if depth == 0 and host.set_from_outside(target.symbol, name):
-        return Presence.PRESENT
-    return Presence.MISSING
+    answer = Presence.MISSING
+    pending, seen = [target], {target}
+    while pending:
+        one = pending.pop()
+        node = one.node
+        if not isinstance(node, ast.ClassDef) or len(seen) > _CLASSES:
+            answer = Presence.UNKNOWN
+            continue
+        if any(name == own for own in _own(node)) or host.set_from_outside(one.symbol, name):
+            return Presence.PRESENT
+        if _may_add(node):
+            answer = Presence.UNKNOWN
+        for base in node.bases:
+            match _base(host, one.module, base):
+                case Target() as found if found not in seen:
+                    seen.add(found)
+                    pending.append(found)
+                case frozenset() as names if name in names:
+                    return Presence.PRESENT
+                case None:
+                    answer = Presence.UNKNOWN
+    return answer
+
+
+def _may_add(node: ast.ClassDef) -> bool:
+    """Whether a metaclass, a decorator, or a call in its body (`exec`) may give the class any name."""
+    return (
+        bool(node.keywords)
+        or not all(map(_harmless, node.decorator_list))
+        or any(isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) for statement in node.body)
+    )
 
 
 def _own(node: ast.ClassDef) -> Iterator[str]:
@@ -74,21 +92,22 @@ def _own(node: ast.ClassDef) -> Iterator[str]:
                     )
 
 
-def _base_has(host: Host, module: str, base: ast.expr, name: str, depth: int) -> Presence:
+def _base(host: Host, module: str, base: ast.expr) -> Target | frozenset[str] | None:
+    """The class of the host that a base is, or the names in one from the standard library; None for any other."""
     if isinstance(base, ast.Subscript):
         base = base.value  # Generic[T]
     names = syntax.dotted(base)
     if names is None:
-        return Presence.UNKNOWN
+        return None
     if names[-1] in _BASES and host.is_standard(module, names[0]):
-        return Presence.PRESENT if name in _BASES[names[-1]] else Presence.MISSING
+        return _BASES[names[-1]]
     owner = Target("module", module)
     for part in names:
         found = host.resolve(owner.module, part) if owner.kind == "module" else None
         if found is None:
-            return Presence.UNKNOWN
+            return None
         owner = found
-    return class_has(host, owner, name, depth + 1) if owner.kind == "class" else Presence.UNKNOWN
+    return owner
 
 
 def _harmless(decorator: ast.expr) -> bool:
