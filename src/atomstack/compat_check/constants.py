@@ -9,7 +9,10 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-_SIZE_LIMIT = 200_000
+_SIZE_LIMIT = 50_000
+"""Items, or characters, of one value; transformers, the largest package of all, lists 6,000 names."""
+_NESTED = 4
+"""Containers within containers that are taken together."""
 _READ_ONLY = frozenset(("sort", "reverse", "copy", "keys", "items", "values", "get", "index", "count"))
 
 
@@ -83,26 +86,37 @@ def strings(value: object) -> frozenset[str]:
     return frozenset(found)
 
 
-def merged(first: object, second: object) -> object:
+def merged(first: object, second: object, depth: int = 0) -> object:
     """Two containers taken together; dicts by key."""
+    if first is second and not isinstance(first, list | str):
+        return first
     match first, second:
         case dict(), dict():
             both: dict[object, object] = dict(first)
             for key, value in second.items():
-                both[key] = _merged_values(both[key], value) if key in both else value
+                both[key] = _merged_values(both[key], value, depth + 1) if key in both else value
             return both
+        case ((list() | set() | str()), (list() | set() | str())) if len(first) + len(second) > _SIZE_LIMIT:
+            raise UnknownError
         case ((list() | set()), (list() | set())):
             return [*first, *second]
         case str(), str():
             return first + second
-    if first == second:
+    if _is_scalar(first) and first == second:
         return first
     raise UnknownError
 
 
-def _merged_values(first: object, second: object) -> object:
+def _is_scalar(value: object) -> bool:
+    """Whether comparing the value is one step: a container may hold another one any number of times."""
+    return value is None or isinstance(value, str | int | float | bytes)
+
+
+def _merged_values(first: object, second: object, depth: int) -> object:
+    if depth > _NESTED:
+        return OPAQUE
     try:
-        return merged(first, second)
+        return merged(first, second, depth)
     except UnknownError:
         return OPAQUE
 
@@ -128,8 +142,8 @@ def _hashable(values: Iterable[object]) -> Iterator[object]:
 def _key(value: object) -> object:
     if isinstance(value, str | int | None | _Opaque):
         return value
-    if isinstance(value, list):
-        return tuple(_key(item) for item in value)
+    if isinstance(value, list) and all(map(_is_scalar, value)):
+        return tuple(value)
     raise UnknownError
 
 
@@ -205,6 +219,8 @@ def _method(owner: object, method: str, arguments: list[object]) -> object:
 
 
 def _compared(left: object, operator: ast.cmpop, right: object) -> bool:
+    if not _is_scalar(left):
+        raise UnknownError
     match operator:
         case ast.Eq():
             return left == right
@@ -217,18 +233,20 @@ def _compared(left: object, operator: ast.cmpop, right: object) -> bool:
     raise UnknownError
 
 
-def _iterations(generators: list[ast.comprehension], lookup: Lookup, count: int = 0) -> Iterator[Lookup]:
+def _iterations(
+    generators: list[ast.comprehension], lookup: Lookup, budget: Iterator[int] | None = None
+) -> Iterator[Lookup]:
     first, *rest = generators
+    budget = budget or iter(range(_SIZE_LIMIT))
     for item in _iterable(evaluate(first.iter, lookup)):
-        count += 1
-        if count > _SIZE_LIMIT:
+        if next(budget, None) is None:
             raise UnknownError
         bound: dict[str, object] = {}
         _unpack(first.target, item, bound)
         inner = _with(bound, lookup)
         if all(evaluate(test, inner) for test in first.ifs):
             if rest:
-                yield from _iterations(rest, inner, count)
+                yield from _iterations(rest, inner, budget)
             else:
                 yield inner
 

@@ -62,7 +62,7 @@ class Context:
         if name not in self._read:
             text = re.escape(name.encode())
             pattern = re.compile(
-                rb"\.[ \t]*" + text + rb"\b(?![ \t]*=(?!=))|(?:getattr|hasattr)\([^\n]*['\"]" + text + rb"['\"]"
+                rb"\.[ \t]*" + text + rb"\b(?![ \t]*=(?!=))|(?:getattr|hasattr)\([^\n]{0,200}['\"]" + text + rb"['\"]"
             )
             self._read[name] = any(name.encode() in source and pattern.search(source) for source in self.sources())
         return self._read[name]

@@ -23,9 +23,10 @@ _DEPTH = 30
 """Re-exports that are followed; the longest chain seen in torch has six."""
 
 
+# What a pattern may skip is bounded: a file that is one long line would take the square of its length.
 _FEW = 8
 """Names that are searched for one by one; for more of them, all definitions of the host are listed once."""
-_DEFINITION = rb"(?m)^(?:[ \t]{1,8})?(class|def|async def)[ \t]+(%b)\b|^(%b)[ \t]*(?::[^=\n]*)?=(?!=)"
+_DEFINITION = rb"(?m)^(?:[ \t]{1,8})?(class|def|async def)[ \t]+(%b)\b|^(%b)[ \t]*(?::[^=\n]{0,300})?=(?!=)"
 
 
 class Presence(Enum):
@@ -78,6 +79,8 @@ class Host:
             self._list(path)
 
     def _list(self, path: str) -> None:
+        if path.endswith(".pyi"):
+            return  # torch/_C holds stubs, and torch._C is compiled
         name = syntax.module_of(path)
         package = path.rpartition("/")[0].replace("/", ".")
         while package and package not in self._packages:
@@ -87,7 +90,7 @@ class Host:
             # A package wins over a module of the same name.
             if name not in self._paths or path.endswith("/__init__.py"):
                 self._paths[name] = path
-        elif not path.endswith(".pyi"):
+        else:
             self._compiled.add(name)
 
     # --- files and modules
@@ -182,7 +185,8 @@ class Host:
             if "__path__" in module.bindings or b"sys.meta_path" in module.source:
                 return self._unknown(name, "", f"may be found by {parent}, which changes where its modules are")
             if re.search(
-                rb"sys\.modules\[(?!__name__|self\.)[^\]]*\]\s*=(?!=)|sys\.modules\.(update|setdefault)", module.source
+                rb"sys\.modules\[(?!__name__|self\.)[^\]]{0,200}\]\s*=(?!=)|sys\.modules\.(update|setdefault)",
+                module.source,
             ):
                 return self._unknown(name, "", f"may be made by {parent}, which writes to sys.modules")
             parent = parent.rpartition(".")[0]
@@ -300,7 +304,9 @@ class Host:
     def set_from_outside(self, module: str, name: str) -> bool:
         """Whether another file of the host assigns the name on that module or class: `torch.classes = …`."""
         text = re.escape(name.encode())
-        pattern = re.compile(rb"\." + text + rb"[ \t]*(?::[^=\n]*)?=(?!=)|setattr\([^\n]*['\"]" + text + rb"['\"]")
+        pattern = re.compile(
+            rb"\." + text + rb"[ \t]*(?::[^=\n]{0,300})?=(?!=)|setattr\([^\n]{0,200}['\"]" + text + rb"['\"]"
+        )
         owner = module.replace(":", ".").rpartition(".")[2].encode()
         for path, source in self.sources_with(name.encode()):
             if owner in source and pattern.search(source):
@@ -499,5 +505,5 @@ def _imports_text(path: str, parent: str, last: str) -> re.Pattern[bytes]:
     if f"{package}.".startswith(f"{parent}."):
         places.append(r"\." * (package.count(".") - parent.count(".") + 1))
     where = "|".join(places)
-    names = rf"(?:{where})[ \t]*import[ \t]*(?:\([^)]*|[^\n(]*)\b{last}\b"
+    names = rf"(?:{where})[ \t]*import[ \t]*(?:\([^)]{{0,3000}}|[^\n(]{{0,300}})\b{last}\b"
     return re.compile(rf"(?:from|import)[ \t]+(?:(?:{re.escape(parent)}\.|{where})[ \t]*{last}\b|{names})".encode())

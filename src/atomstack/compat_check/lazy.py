@@ -15,6 +15,8 @@ from atomstack.compat_check.exports import Module
 Keys = frozenset[str] | None
 """The names that may reach a place in `__getattr__`; None for any name, empty where none does."""
 _NONE: frozenset[str] = frozenset()
+_NESTED = 3
+"""Dicts within dicts of an import structure; transformers' have two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,15 @@ def lazy_names(
 
     `lookup` gives the value of a module-level name (raises UnknownError), `lazy_class` the definition of a class.
     """
+    try:
+        return _lazy_names(module, lookup, lazy_class)
+    except RecursionError:
+        return LazyNames(None)  # thousands of arms, or of terms
+
+
+def _lazy_names(
+    module: Module, lookup: constants.Lookup, lazy_class: Callable[[str], ast.ClassDef | None]
+) -> LazyNames | None:
     if b"LazyModule" in module.source:
         for node in module.statements():
             if (call := _lazy_module(node)) is not None:
@@ -306,14 +317,16 @@ class _Structure:
                 case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=target))], value=value) if target == name:
                     self._add(value)
 
-    def _add_value(self, value: object) -> None:
+    def _add_value(self, value: object, depth: int = 0) -> None:
         match value:
+            case dict() if depth > _NESTED:
+                self.open = True
             case dict():
                 for key, item in value.items():
                     if isinstance(key, str):
                         self.keys.add(key)
                     if isinstance(item, dict | list | set):
-                        self._add_value(item)
+                        self._add_value(item, depth + 1)
             case list() | set():
                 for item in value:
                     if isinstance(item, str):

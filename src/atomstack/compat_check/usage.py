@@ -652,16 +652,20 @@ def _leaves(body: list[ast.stmt]) -> bool:
 
 def _raises(body: list[ast.stmt]) -> bool:
     """Whether a block surely ends by raising, or by leaving the program."""
-    match body[-1]:
-        case ast.Raise():
-            return True
-        case ast.Expr(value=ast.Call(func=function)):
-            return (syntax.dotted(function) or ("",))[-1] in {"exit", "_exit", "quit"}
-        case ast.If(body=first, orelse=[_, *_] as second):
-            return _raises(first) and _raises(second)
-        case ast.With(body=inner):
-            return _raises(inner)
-    return False
+    while True:
+        match body[-1]:
+            case ast.Raise():
+                return True
+            case ast.Expr(value=ast.Call(func=function)):
+                return (syntax.dotted(function) or ("",))[-1] in {"exit", "_exit", "quit"}
+            case ast.If(body=first, orelse=[_, *_] as second):
+                if not _raises(first):
+                    return False
+                body = second  # `elif`, of which there may be thousands
+            case ast.With(body=inner):
+                body = inner
+            case _:
+                return False
 
 
 def _handler(node: ast.ExceptHandler) -> Handler:
