@@ -110,15 +110,16 @@ def _files(consumer: SourceTree) -> Iterator[tuple[str, bytes]]:
 
 
 def _mentioned(consumer: SourceTree) -> Callable[[str, str], bool]:
-    known: dict[tuple[str, str], bool] = {}
+    """Whether a file other than the one given has a word; each file is read once, when first asked."""
+    words: dict[str, str | None] = {}
 
     def elsewhere(name: str, file: str) -> bool:
-        if (name, file) not in known:
-            word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
-            known[name, file] = any(
-                path != file and name.encode() in source and word.search(source) for path, source in _files(consumer)
-            )
-        return known[name, file]
+        if not words:
+            for path, source in _files(consumer):
+                for word in set(re.findall(rb"[^\W\d]\w*", source)):
+                    text = word.decode("utf-8", "replace")
+                    words[text] = path if text not in words else None  # None: in several files
+        return words.get(name, file) != file
 
     return elsewhere
 

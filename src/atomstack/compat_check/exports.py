@@ -17,6 +17,27 @@ MODULE_ATTRIBUTES = frozenset(dir(type(ast))) | frozenset(
 _WRITES_NAMESPACE = re.compile(rb"globals\(\)|vars\(\)|locals\(\)|sys\.modules|\bexec\(")
 
 
+# Builtins that only look at a namespace.
+_READERS = frozenset(
+    (
+        "all",
+        "any",
+        "dict",
+        "eval",
+        "exec",
+        "filter",
+        "frozenset",
+        "iter",
+        "len",
+        "list",
+        "map",
+        "set",
+        "sorted",
+        "tuple",
+    )
+)
+
+
 class Module:
     """One module: `bindings` maps each name to the statements that bind it, in order."""
 
@@ -88,7 +109,7 @@ class Module:
 
     def assigns_global(self, name: str) -> bool:
         """Whether a function declares the name `global`: then the module has it once that function ran."""
-        pattern = rb"\bglobal\b[^\n]*\b" + re.escape(name.encode()) + rb"\b"
+        pattern = rb"\bglobal\b[^\n]{0,500}\b" + re.escape(name.encode()) + rb"\b"
         return b"global" in self.source and re.search(pattern, self.source) is not None
 
     @property
@@ -139,6 +160,15 @@ def _namespace_write(node: ast.AST, *, top: bool) -> str | tuple[str] | None:
                 return "updates its globals()"
         case ast.AugAssign(target=target) if _is_namespace(target):
             return "updates its globals()"
+        case ast.Assign(value=value) if _is_namespace(value):
+            return "hands its globals() to others"
+        case ast.Call(func=function, args=[_, *_] as arguments) if any(map(_is_namespace, arguments)):
+            # protobuf: BuildTopDescriptorsAndMessages(DESCRIPTOR, "x_pb2", globals())
+            if not (isinstance(function, ast.Name) and function.id in _READERS):
+                return "hands its globals() to others"
+        case ast.Call(args=[_, *_] as arguments) if any(map(_is_itself, arguments)):
+            # torch: install_config_module(sys.modules[__name__])
+            return "hands itself to others"
         case ast.Call(func=ast.Name(id="exec"), args=[_]) if top:
             return "runs exec()"
         case ast.Call(func=ast.Name(id="exec"), args=[_, space, *_]) if _is_namespace(space):
@@ -151,6 +181,14 @@ def _is_namespace(node: ast.expr) -> bool:
         case ast.Call(func=ast.Name(id="globals" | "vars" | "locals"), args=[]):
             return True
         case ast.Attribute(value=ast.Subscript(value=owner), attr="__dict__"):
+            return _is_modules(owner)
+    return False
+
+
+def _is_itself(node: ast.expr) -> bool:
+    """Whether an expression is `sys.modules[__name__]`."""
+    match node:
+        case ast.Subscript(value=owner, slice=ast.Name(id="__name__")):
             return _is_modules(owner)
     return False
 
