@@ -25,7 +25,7 @@ variable "REGISTRY" {
   type        = string
   default     = "atomstack/"
   validation {
-    condition     = REGISTRY == "" || can(regex("^[a-z0-9][a-z0-9.:/_-]*/$", REGISTRY))
+    condition     = REGISTRY == "" || (can(regex("/$", REGISTRY)) && is_image("${REGISTRY}name:tag"))
     error_message = "REGISTRY=${REGISTRY}: expected an image name prefix that ends in a slash, as registry.example.com/team/."
   }
 }
@@ -34,6 +34,10 @@ variable "CACHE" {
   description = "Registry repository for BuildKit's layer cache (one tag per component id); empty for none"
   type        = string
   default     = ""
+  validation {
+    condition     = CACHE == "" || is_image("${CACHE}:tag")
+    error_message = "CACHE=${CACHE}: expected an image name without a tag, as registry.example.com/team/cache."
+  }
 }
 
 variable "FROZEN" {
@@ -46,7 +50,7 @@ variable "FROZEN" {
   }
   validation {
     condition     = FROZEN != "1" || locked
-    error_message = "FROZEN=1, and these pins are not locked: ${join(", ", unlocked_pins)}. `atomstack lock` resolves them where their hosts are reached."
+    error_message = "FROZEN=1, and these pins are not locked: ${join(", ", unlocked_pins)}. `atomstack lock` resolves refs and images where their hosts are reached; PORTABLE_ROOTFS is what `make portable` sets; a wheel by its version alone (TORCH_VERSION) stays unlocked."
   }
 }
 
@@ -61,7 +65,7 @@ variable "ATOM_REPO" {
   default     = portable ? "in-tree" : "https://github.com/ROCm/ATOM.git"
   validation {
     condition     = ATOM_REPO == "in-tree" || is_git_url(ATOM_REPO)
-    error_message = "ATOM_REPO=${ATOM_REPO}: expected a Git URL (https://, ssh://, git://, git@) or `in-tree`. For a repository on this disk: git daemon --base-path=DIR --export-all, then git://127.0.0.1/NAME."
+    error_message = "ATOM_REPO=${ATOM_REPO}: expected a Git URL (https://, ssh://, git://, git@) without a password or `in-tree`. For a repository on this disk: git daemon --base-path=DIR --export-all, then git://127.0.0.1/NAME."
   }
 }
 
@@ -81,7 +85,7 @@ variable "VLLM_REPO" {
   default     = portable ? "" : "https://github.com/vllm-project/vllm.git"
   validation {
     condition     = portable ? VLLM_REPO == "" : is_git_url(VLLM_REPO)
-    error_message = portable ? portable_refuses("VLLM_REPO") : "VLLM_REPO=${VLLM_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    error_message = portable ? portable_refuses("VLLM_REPO") : "VLLM_REPO=${VLLM_REPO}: expected a Git URL (https://, ssh://, git://, git@) without a password."
   }
 }
 
@@ -101,7 +105,7 @@ variable "AITER_REPO" {
   default     = portable ? "" : "https://github.com/ROCm/aiter.git"
   validation {
     condition     = portable ? AITER_REPO == "" : is_git_url(AITER_REPO)
-    error_message = portable ? portable_refuses("AITER_REPO") : "AITER_REPO=${AITER_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    error_message = portable ? portable_refuses("AITER_REPO") : "AITER_REPO=${AITER_REPO}: expected a Git URL (https://, ssh://, git://, git@) without a password."
   }
 }
 
@@ -121,7 +125,7 @@ variable "LMCACHE_REPO" {
   default     = portable ? "" : "https://github.com/LMCache/LMCache.git"
   validation {
     condition     = portable ? LMCACHE_REPO == "" : is_git_url(LMCACHE_REPO)
-    error_message = portable ? portable_refuses("LMCACHE_REPO") : "LMCACHE_REPO=${LMCACHE_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    error_message = portable ? portable_refuses("LMCACHE_REPO") : "LMCACHE_REPO=${LMCACHE_REPO}: expected a Git URL (https://, ssh://, git://, git@) without a password."
   }
 }
 
@@ -141,7 +145,7 @@ variable "CUPY_REPO" {
   default     = portable ? "" : "https://github.com/cupy/cupy.git"
   validation {
     condition     = portable ? CUPY_REPO == "" : is_git_url(CUPY_REPO)
-    error_message = portable ? portable_refuses("CUPY_REPO") : "CUPY_REPO=${CUPY_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    error_message = portable ? portable_refuses("CUPY_REPO") : "CUPY_REPO=${CUPY_REPO}: expected a Git URL (https://, ssh://, git://, git@) without a password."
   }
 }
 
@@ -161,7 +165,7 @@ variable "TORCH_REPO" {
   default     = portable ? "" : "https://github.com/ROCm/pytorch.git"
   validation {
     condition     = portable ? TORCH_REPO == "" : is_git_url(TORCH_REPO)
-    error_message = portable ? portable_refuses("TORCH_REPO") : "TORCH_REPO=${TORCH_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    error_message = portable ? portable_refuses("TORCH_REPO") : "TORCH_REPO=${TORCH_REPO}: expected a Git URL (https://, ssh://, git://, git@) without a password."
   }
 }
 
@@ -191,12 +195,12 @@ variable "TORCH_VERSION" {
 }
 
 variable "TORCH_INDEX" {
-  description = "Wheel index that serves TORCH_VERSION and, for a base without ROCm, AMD's SDK wheels"
+  description = "Wheel index that serves TORCH_VERSION and, for a base without ROCm, AMD's SDK wheels; empty to compile TORCH_REF"
   type        = string
-  default     = portable ? "" : "https://repo.amd.com/rocm/whl-multi-arch/"
+  default     = portable || TORCH_VERSION == "" ? "" : "https://repo.amd.com/rocm/whl-multi-arch/"
   validation {
-    condition     = portable ? TORCH_INDEX == "" : can(regex("^https://", TORCH_INDEX))
-    error_message = portable ? portable_refuses("TORCH_INDEX") : "TORCH_INDEX=${TORCH_INDEX}: expected an https:// address of a wheel index."
+    condition     = portable || TORCH_VERSION == "" ? TORCH_INDEX == "" : can(regex("^https://[A-Za-z0-9._~:/%+-]+$", TORCH_INDEX))
+    error_message = portable ? portable_refuses("TORCH_INDEX") : "TORCH_INDEX=${TORCH_INDEX}: expected an https:// address of a wheel index, without a password; it serves TORCH_VERSION, so set that as well."
   }
 }
 
@@ -206,7 +210,7 @@ variable "TRITON_REPO" {
   default     = portable ? "" : "https://github.com/ROCm/triton.git"
   validation {
     condition     = portable ? TRITON_REPO == "" : is_git_url(TRITON_REPO)
-    error_message = portable ? portable_refuses("TRITON_REPO") : "TRITON_REPO=${TRITON_REPO}: expected a Git URL (https://, ssh://, git://, git@)."
+    error_message = portable ? portable_refuses("TRITON_REPO") : "TRITON_REPO=${TRITON_REPO}: expected a Git URL (https://, ssh://, git://, git@) without a password."
   }
 }
 
@@ -233,9 +237,10 @@ variable "ROCM_VERSION" {
 variable "BASE_IMAGE" {
   description = "Image that everything stands on: a ROCm developer image, or a plain Ubuntu that gets AMD's SDK wheels"
   type        = string
-  default     = portable ? "" : "docker.io/rocm/dev-ubuntu-22.04:${ROCM_VERSION}-complete"
+  default     = portable ? "" : rocm_image
   validation {
-    condition     = portable ? BASE_IMAGE == "" : can(regex("^[a-z0-9][a-z0-9.:/_-]*(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})$", BASE_IMAGE))
+    # What was made of ROCM_VERSION is judged there.
+    condition     = portable ? BASE_IMAGE == "" : (BASE_IMAGE == rocm_image || is_image(BASE_IMAGE))
     error_message = portable ? portable_refuses("BASE_IMAGE") : "BASE_IMAGE=${BASE_IMAGE}: expected an image reference with a tag or a digest."
   }
 }
@@ -245,7 +250,7 @@ variable "GATE_IMAGE" {
   type        = string
   default     = portable ? "" : "docker.io/library/python:3.12-slim-bookworm"
   validation {
-    condition     = portable ? GATE_IMAGE == "" : can(regex("^[a-z0-9][a-z0-9.:/_-]*(:[A-Za-z0-9_.-]+|@sha256:[0-9a-f]{64})$", GATE_IMAGE))
+    condition     = portable ? GATE_IMAGE == "" : is_image(GATE_IMAGE)
     error_message = portable ? portable_refuses("GATE_IMAGE") : "GATE_IMAGE=${GATE_IMAGE}: expected an image reference with a tag or a digest."
   }
 }
@@ -291,6 +296,8 @@ portable = fleet.flavour == "portable"
 
 gfx = join(";", fleet.gfx)
 
+rocm_image = "docker.io/rocm/dev-ubuntu-22.04:${ROCM_VERSION}-complete"
+
 function "ships" {
   params = [component]
   result = lookup(fleet.components, component, false)
@@ -298,16 +305,23 @@ function "ships" {
 
 # "", by way of every function that a validation calls: bake runs validations before it loads functions, except those
 # that the default of some variable has called.
-unset = locked || is_git_url("") || is_git_ref("") || portable_refuses("") == "" ? "" : ""
+unset = locked || is_git_url("") || is_git_ref("") || is_image("") || portable_refuses("") == "" ? "" : ""
 
+# Without a password: it would stand in the image's labels.
 function "is_git_url" {
   params = [url]
-  result = can(regex("^(https?://|ssh://|git://|git@)[^ #?]+$", url))
+  result = can(regex("^((https?|git)://|ssh://([A-Za-z0-9._-]+@)?|git@)[A-Za-z0-9._~:/%+-]+$", url))
 }
 
 function "is_git_ref" {
   params = [ref]
-  result = can(regex("^[A-Za-z0-9][A-Za-z0-9._/+-]*$", ref)) && !can(regex("[.][.]|//|[.]lock$|/$", ref))
+  result = can(regex("^[A-Za-z0-9][A-Za-z0-9._/+-]*$", ref)) && !can(regex("[.][.]|//|/[.]|[.]lock$|[.]$|/$", ref)) && (lower(ref) == ref || !can(regex("^[0-9A-Fa-f]{40}$", ref)))
+}
+
+# An image reference with a tag, a digest or both.
+function "is_image" {
+  params = [image]
+  result = can(regex("^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]*(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$", image))
 }
 
 function "portable_refuses" {
@@ -318,7 +332,7 @@ function "portable_refuses" {
 # The commit that `atomstack lock` found behind a ref; a full commit is its own lock; "" is unlocked.
 function "commit" {
   params = [repo, ref]
-  result = can(regex("^[0-9a-f]{40}$", ref)) ? ref : lookup(lookup(ATOMSTACK_LOCK.sources, "${repo}#${ref}", {}), "commit", "")
+  result = can(regex("^[0-9a-f]{40}$", ref)) ? ref : try(regex("^[0-9a-f]{40}$", ATOMSTACK_LOCK.sources["${repo}#${ref}"].commit), "")
 }
 
 function "version" {
@@ -334,7 +348,7 @@ function "source" {
 
 function "image_digest" {
   params = [image]
-  result = can(regex("@sha256:", image)) ? regex("sha256:[0-9a-f]{64}$", image) : lookup(ATOMSTACK_LOCK.images, image, "")
+  result = try(regex("@(sha256:[0-9a-f]{64})$", image)[0], regex("^sha256:[0-9a-f]{64}$", ATOMSTACK_LOCK.images[image]), "")
 }
 
 function "image" {
@@ -352,6 +366,11 @@ function "wheel" {
   result = lookup(ATOMSTACK_LOCK.wheels, component, { name = "", version = "", url = "", sha256 = "" })
 }
 
+function "is_sha256" {
+  params = [digest]
+  result = can(regex("^[0-9a-f]{64}$", digest))
+}
+
 function "unlocked_git" {
   params = [name, repo, ref]
   result = repo == "in-tree" || ref == "" || commit(repo, ref) != "" ? "" : "${name}=${ref}"
@@ -360,8 +379,8 @@ function "unlocked_git" {
 unlocked_pins = compact(portable ? [
   unlocked_git("ATOM_REF", ATOM_REPO, ATOM_REF),
   PORTABLE_ROOTFS == "" ? "PORTABLE_ROOTFS" : "",
-  wheel("torch").sha256 == "" ? "the torch wheel" : "",
-  wheel("vllm").sha256 == "" ? "the vLLM wheel" : "",
+  is_sha256(wheel("torch").sha256) ? "" : "the torch wheel",
+  is_sha256(wheel("vllm").sha256) ? "" : "the vLLM wheel",
   ] : [
   unlocked_git("ATOM_REF", ATOM_REPO, ATOM_REF),
   unlocked_git("VLLM_REF", VLLM_REPO, VLLM_REF),
@@ -473,6 +492,10 @@ stack_labels = merge(
     "atomstack.unlocked" = join(" ", unlocked_pins)
     "atom.source"        = ATOM_REPO == "in-tree" ? "reference" : "upstream"
   },
+  portable ? {} : {
+    "atomstack.gate.source"   = GATE_IMAGE
+    "atomstack.gate.resolved" = image_digest(GATE_IMAGE) == "" ? "unlocked" : image_digest(GATE_IMAGE)
+  },
   { for name, c in components : "atomstack.${name}.source" => c.source if c.ships },
   { for name, c in components : "atomstack.${name}.ref" => c.ref if c.ships && c.ref != "" },
   { for name, c in components : "atomstack.${name}.resolved" => c.resolved if c.ships },
@@ -578,7 +601,7 @@ target "torch" {
     { base = "target:base" },
     portable ? {} : { triton-src = source(TRITON_REPO, TRITON_REF) },
     portable || TORCH_REF == "" ? {} : { torch-src = source(TORCH_REPO, TORCH_REF) },
-    TORCH_WHEEL_DIR == "" ? {} : { torch-wheel = TORCH_WHEEL_DIR },
+    portable && TORCH_WHEEL_DIR != "" ? { torch-wheel = TORCH_WHEEL_DIR } : {},
   )
   args = {
     TORCH_VERSION      = portable ? wheel("torch").version : TORCH_VERSION

@@ -29,7 +29,7 @@ MOVES = [
     ("CUPY_REPO", "https://github.com/a/fork.git", {"cupy", "stack"}, {"cupy"}),
     ("TORCH_REF", "main", {"torch"} | ABOVE_TORCH, {"torch"}),
     ("TORCH_REPO", "https://github.com/a/fork.git", {"torch"} | ABOVE_TORCH, {"torch"}),
-    ("TORCH_VERSION", "2.13.0+rocm10.0.0", {"torch"} | ABOVE_TORCH, {"torch"}),
+    ("TORCH_VERSION", "2.13.0+rocm10.0.0", {"base", "torch", "atom"} | ABOVE_TORCH, {"base", "torch"}),
     ("TRITON_REF", "main", {"torch"} | ABOVE_TORCH, {"torch"}),
     ("TRITON_REPO", "https://github.com/a/fork.git", {"torch"} | ABOVE_TORCH, {"torch"}),
     ("TORCH_INDEX", "https://example.com/whl/", {"base", "torch", "atom"} | ABOVE_TORCH, {"base", "torch"}),
@@ -104,7 +104,8 @@ def everything_locked(bake: Any, folder: Path) -> Path:
 
 @pytest.mark.parametrize(("variable", "value", "moved", "targets"), MOVES, ids=[f"{m[0]}={m[1]}" for m in MOVES])
 def test_each_pin_moves_alone(bake, variable: str, value: str, moved: set[str], targets: set[str]) -> None:
-    default, other = bake.print("all"), bake.print("all", env={variable: value})
+    beside = {"TORCH_VERSION": "2.13.0"} if variable == "TORCH_INDEX" else {}  # which that index serves
+    default, other = bake.print("all", env=beside), bake.print("all", env=beside | {variable: value})
     assert changed(ids(default), ids(other)) == moved
     assert changed(inputs(default), inputs(other)) == targets
 
@@ -233,6 +234,30 @@ def test_frozen_refuses_what_is_unlocked_and_names_it(bake, tmp_path: Path) -> N
     assert "atomstack lock" in refusal
 
 
+def test_frozen_does_not_take_the_lock_at_its_word(bake, tmp_path: Path) -> None:
+    """A commit is 40 hex digits: a lock that a hand or a merge damaged locks nothing."""
+    document = json.loads(everything_locked(bake, tmp_path).read_text())
+    lock = document["variable"]["ATOMSTACK_LOCK"]["default"]
+    for key, entry in lock["sources"].items():
+        if "vllm" in key:
+            entry["commit"] = "main"
+    for reference in lock["images"]:
+        lock["images"][reference] = "latest"
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text(json.dumps(document))
+    refusal = bake.refusal("all", env={"FROZEN": "1"}, override=damaged)
+    for pin in ("VLLM_REF=v0.31.0", "BASE_IMAGE=", "GATE_IMAGE="):
+        assert pin in refusal
+    assert "ATOM_REF" not in refusal
+
+
+def test_frozen_refuses_a_wheel_that_only_its_version_names(bake, tmp_path: Path) -> None:
+    """Another file of the same version can take its place on the index; so, too, AMD's SDK, which comes with it."""
+    env = {"FROZEN": "1", "TORCH_VERSION": "2.13.0+rocm10.0.0"}
+    assert "TORCH_VERSION=2.13.0" in bake.refusal("all", env=env, override=everything_locked(bake, tmp_path))
+    assert bake.print("base")["target"]["base"]["args"]["SDK_INDEX"] == "", "no SDK without TORCH_VERSION"
+
+
 def test_frozen_does_not_ask_for_what_the_fleet_does_not_ship(bake) -> None:
     assert "AITER_REF" not in bake.refusal("all", env={"FROZEN": "1", "MANIFEST": "portable"})
 
@@ -251,18 +276,33 @@ def test_a_wrong_manifest_is_one_sentence_that_lists_the_right_ones(bake) -> Non
         ("ATOM_REF", "-x"),
         ("VLLM_REF", "v 1"),
         ("VLLM_REF", "v1..v2"),
+        ("VLLM_REF", "v1."),
+        ("VLLM_REF", "a/.b"),
+        ("VLLM_REF", COMMIT.upper()),  # Git writes a commit in lower case: it would be asked for as a branch
         ("AITER_REF", ""),
         ("LMCACHE_REF", "a;b"),
         ("CUPY_REF", "x.lock"),
         ("ATOM_REPO", "/srv/atom"),
         ("VLLM_REPO", "file:///srv/vllm"),
         ("VLLM_REPO", "https://github.com/a/b.git#main"),
+        ("ATOM_REPO", "https://somebody:password@github.com/a/b.git"),  # labels would publish it
+        ("ATOM_REPO", "https://github.com/a/b.git?ref=main"),
+        ("ATOM_REPO", 'https://github.com/a/"b".git'),
         ("TORCH_INDEX", "http://example.com/"),
         ("TORCH_VERSION", "latest"),
+        ("TORCH_INDEX", "https://example.com/"),  # serves nothing: the default tuple compiles torch
         ("ROCM_VERSION", "seven"),
+        ("ROCM_VERSION", "7 2"),  # not BASE_IMAGE, which is made of it
         ("BASE_IMAGE", "ubuntu"),
+        ("BASE_IMAGE", "localhost:5000/ubuntu"),
+        ("BASE_IMAGE", "ubuntu@sha256:" + "a" * 63),
+        ("BASE_IMAGE", "a:b:c"),
         ("GATE_IMAGE", "Python:3"),
         ("REGISTRY", "registry.example.com"),
+        ("REGISTRY", "https://registry.example.com/"),
+        ("CACHE", "registry.example.com/cache:tag"),
+        ("CACHE", "registry.example.com/cache,mode=max"),
+        ("CACHE", "../cache"),
         ("FROZEN", "yes"),
         ("PORTABLE_ROOTFS", "abc"),
     ],
@@ -270,6 +310,7 @@ def test_a_wrong_manifest_is_one_sentence_that_lists_the_right_ones(bake) -> Non
 def test_a_malformed_pin_is_refused_by_its_own_validation(bake, variable: str, value: str) -> None:
     refusal = bake.refusal("all", env={variable: value})
     assert f"{variable}={value}: expected" in refusal
+    assert "other diagnostic" not in refusal
 
 
 @pytest.mark.parametrize(
@@ -304,6 +345,25 @@ def test_portable_takes_any_git_repository_of_atom(bake) -> None:
 def test_the_in_tree_plugin_is_called_reference(bake) -> None:
     labels = bake.print("atom-vllm", env={"MANIFEST": "portable"})["target"]["atom-vllm"]["labels"]
     assert labels["atom.source"] == "reference"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ATOM_REPO", "ssh://git@github.com/ROCm/ATOM.git"),
+        ("ATOM_REPO", "git@github.com:ROCm/ATOM.git"),
+        ("ATOM_REF", "refs/pull/1/head"),
+        ("REGISTRY", ""),
+        ("REGISTRY", "localhost:5000/"),
+        ("REGISTRY", "registry.example.com:5000/a_b/c-d/"),
+        ("CACHE", "localhost:5000/cache"),
+        ("BASE_IMAGE", "ubuntu:22.04"),
+        ("BASE_IMAGE", "localhost:5000/rocm/dev:7.2.3@sha256:" + "a" * 64),
+        ("BASE_IMAGE", "registry.example.com/rocm@sha256:" + "a" * 64),
+    ],
+)
+def test_a_well_formed_value_is_taken(bake, variable: str, value: str) -> None:
+    bake.print("all", env={variable: value})
 
 
 def test_two_origins_of_torch_are_refused(bake) -> None:
@@ -384,6 +444,10 @@ def test_atom_vllm_records_every_pin(bake) -> None:
     for component in ("base", "torch", "triton", "aiter", "cupy", "lmcache", "vllm", "atom"):
         for fact in ("source", "ref", "resolved", "id", "ships"):
             assert labels.get(f"atomstack.{component}.{fact}"), (component, fact)
+    said = " ".join(labels.values())
+    for variable in json.loads(bake.run("--list=type=variables,format=json").stdout):
+        if re.search(r"_(REPO|REF|VERSION|INDEX|IMAGE)$", variable["name"]):
+            assert variable.get("value", "") in said, variable["name"]
 
 
 def test_the_targets_that_make_and_ci_name_are_there(bake) -> None:
