@@ -5,6 +5,7 @@ that `compat-check` starts fast and runs where only the standard library and pac
 """
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -78,16 +79,36 @@ def _compat_check(args: argparse.Namespace) -> int:
     from atomstack.compat_check import check, open_pair
     from atomstack.report import json_report, text
 
+    if args.json:
+        _forget(args.json)
     result = check(*open_pair(args.consumer, args.against, args.package))
     fail_on = Severity(args.fail_on)
     if args.json:
-        args.json.write_text(json_report.render(result, fail_on), encoding="utf-8")
+        _write(args.json, json_report.render(result, fail_on))
     if args.format == "json":
-        sys.stdout.write(json_report.render(result, fail_on))
+        print(json_report.render(result, fail_on), end="")
     else:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        sys.stdout.write(text.render(result, fail_on, colour=colour))
+        print(text.render(result, fail_on, colour=colour), end="")
     return EXIT_FINDINGS if result.failing(fail_on) else EXIT_HOLDS
+
+
+def _forget(file: Path) -> None:
+    """Remove an earlier result (never a device or a link): when this check cannot be made, nothing must look like it."""
+    try:
+        if file.is_file() and not file.is_symlink():
+            file.unlink()
+    except OSError as error:
+        raise UsageError(f"--json {file}: {error.strerror}") from None
+
+
+def _write(file: Path, document: str) -> None:
+    try:
+        file.write_text(document, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--json {file}: {error.strerror}") from None
 
 
 def _add_lock(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -301,3 +301,31 @@ def test_lazy_module_that_reads_its_files(tmp_path: Path) -> None:
     found = result(tmp_path, source, host)
     assert said(found) == ["error unresolved-import host:Hidden", "error unresolved-import host.models.one:Hidden"]
     assert not unchecked(found)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "from google.protobuf import builder\nbuilder.BuildTopDescriptors(DESC, 'x_pb2', globals())\n",
+        "_globals = globals()\nbuild(_globals)\n",
+        "import sys\ninstall_config_module(sys.modules[__name__])\n",  # torch/_inductor/config.py
+    ],
+)
+def test_a_module_that_hands_its_namespace_to_others_is_undecided(tmp_path: Path, module: str) -> None:
+    found = result(tmp_path, "from host import m\nm.Message\n", {"m.py": module})
+    assert said(found) == []
+    assert [f.symbol for f in unchecked(found)] == ["host.m:Message"]
+
+
+def test_looking_at_globals_hides_nothing(tmp_path: Path) -> None:
+    module = "NAMES = sorted(globals())\n__all__ = [n for n in dir() if n in set(globals())]\nx = globals().get('y')\n"
+    assert said(result(tmp_path, "from host.m import gone\n", {"m.py": module})) == [
+        "error unresolved-import host.m:gone"
+    ]
+
+
+def test_a_folder_of_stubs_is_no_package(tmp_path: Path) -> None:
+    # torch/_C holds only .pyi files, and torch._C is compiled.
+    host = {"_C.abi3.so": b"", "_C/__init__.pyi": "", "_C/_dynamo/__init__.pyi": "", "only/stub.pyi": ""}
+    found = result(tmp_path, "from host._C._dynamo import guards\nimport host.only.stub\n", host)
+    assert said(found) == ["error unresolved-import host.only.stub"]

@@ -9,7 +9,7 @@ SCHEMA = 1
 
 
 def render(result: Result, fail_on: Severity) -> str:
-    """The result as one JSON document that ends in a newline."""
+    """The result as one JSON document, in ASCII, that ends in a newline."""
     document = {
         "schema": SCHEMA,
         "gate": result.gate,
@@ -20,4 +20,4 @@ def render(result: Result, fail_on: Severity) -> str:
         "not_checked": list(result.not_checked),
         "not_established": result.not_established,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=2) + "\n"

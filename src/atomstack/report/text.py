@@ -14,15 +14,22 @@ def render(result: Result, fail_on: Severity, *, colour: bool = False) -> str:
     return "\n".join(_lines(result, fail_on, colour=colour)) + "\n"
 
 
+def _plain(text: str) -> str:
+    """What the checked packages say, without what would steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
 def _lines(result: Result, fail_on: Severity, *, colour: bool) -> Iterator[str]:
-    sides = " against ".join(f"{i.name} {i.version or '(version unknown)'} ({i.kind})" for i in result.inputs)
+    sides = " against ".join(
+        f"{_plain(i.name)} {_plain(i.version or '(version unknown)')} ({i.kind})" for i in result.inputs
+    )
     yield f"{result.gate}: {sides}"
     for severity in (Severity.SILENT, Severity.ERROR):
         yield from _section(severity, [f for f in result.findings if f.severity is severity], colour=colour)
     if result.not_checked:
         yield ""
         yield f"not decided ({len(result.not_checked)}):"
-        yield from (f"  {line}" for line in result.not_checked[:_NOT_CHECKED])
+        yield from (f"  {_plain(line)}" for line in result.not_checked[:_NOT_CHECKED])
         if len(result.not_checked) > _NOT_CHECKED:
             yield f"  … and {len(result.not_checked) - _NOT_CHECKED} more (--format json has them all)"
     yield ""
@@ -52,12 +59,12 @@ def _section(severity: Severity, findings: list[Finding], *, colour: bool) -> It
         if group[0].file != file:
             file = group[0].file
             yield ""
-            yield file
-        yield f"  {_paint(severity.value, _COLOUR[severity], colour=colour)} {code}  {symbol}  ({_sites(group, file)})"
-        if symbol != group[0].message:
-            yield f"    {group[0].message}"
+            yield _plain(file)
+        label = _paint(severity.value, _COLOUR[severity], colour=colour)
+        yield f"  {label} {code}  {_plain(symbol)}  ({_plain(_sites(group, file))})"
+        yield f"    {_plain(group[0].message)}"
         if group[0].moved_to:
-            yield f"    now at {', '.join(group[0].moved_to)}"
+            yield f"    now at {_plain(', '.join(group[0].moved_to))}"
 
 
 def _sites(group: list[Finding], file: str) -> str:
