@@ -96,7 +96,7 @@ def _compat_check(args: argparse.Namespace) -> int:
 
 
 def _forget(file: Path) -> None:
-    """Remove an earlier result (never a device or a link): when this check cannot be made, nothing must look like it."""
+    """Remove an earlier result, never a device or a link: a check that cannot be made must not seem to have one."""
     try:
         if file.is_file() and not file.is_symlink():
             file.unlink()
