@@ -245,12 +245,72 @@ def test_a_newer_schema_is_not_rewritten(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["[]", '{"variable": []}', '{"variable": {"ATOMSTACK_LOCK": {"default": 3}}}', "\0", "{"]
+    "content",
+    [
+        "[]",
+        '{"variable": []}',
+        '{"variable": {"ATOMSTACK_LOCK": {"default": 3}}}',
+        '{"target": {"gate": {"target": "tool"}}}',
+        '{"variable": {"VLLM_REF": {"default": "main"}}}',
+        "\0",
+        "{",
+        "[" * 100_000,
+        "9" * 10_000,
+    ],
+    ids=lambda content: content[:20],
 )
 def test_a_file_of_something_else_is_refused(checkout: Path, content: str) -> None:
     (checkout / override.FILE).write_text(content)
     assert main(["lock", "--recipes"]) == 2
     assert (checkout / override.FILE).read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("half", "said"),
+    [
+        ({"recipes": []}, "recipes is not a map"),
+        ({"recipes": {"base": None}}, "recipes: base"),
+        ({"wheels": "x"}, "wheels is not a map"),
+        ({"wheels": {"torch": "x"}}, "wheels: torch: sha256 is not"),
+        ({"wheels": {"torch": {"sha256": "a" * 64}}}, "wheels: torch: has no version"),
+        ({"sources": None}, "sources is not a map"),
+        ({"sources": {"a#b": {"commit": "main"}}}, "sources: a#b: commit is not"),
+        ({"sources": {"a#b": "a" * 39}}, "sources: a#b"),
+        ({"images": {"a:b": "latest"}}, "images: a:b"),
+        ({"image": {}}, "unknown: image"),
+    ],
+)
+def test_a_damaged_lock_is_refused_and_left_alone(
+    checkout: Path, half: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By every command, and in one sentence that names the place."""
+    file = checkout / override.FILE
+    document = json.loads(file.read_text())
+    document["variable"]["ATOMSTACK_LOCK"]["default"] |= half
+    file.write_text(json.dumps(document))
+    for command in (["lock", "--check"], ["lock", "--recipes"]):
+        assert main(command) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert said in line
+        assert "atomstack lock" in line
+    assert json.loads(file.read_text()) == document
+
+
+def test_a_damaged_render_is_refused(checkout: Path) -> None:
+    file = checkout / override.FILE
+    document = json.loads(file.read_text())
+    document["variable"]["ATOMSTACK_MANIFESTS"]["default"]["snoc"] = "x"
+    file.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match="snoc is not a map"):
+        check(checkout)
+
+
+def test_elsewhere_nothing_can_be_checked(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(checkout / "atom")
+    assert main(["lock", "--check"]) == 3
+    assert "run this where docker-bake.hcl lies" in capsys.readouterr().err
 
 
 WRITER = """
@@ -290,7 +350,7 @@ def test_an_error_while_writing_leaves_the_old_file_and_nothing_else(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CannotCheckError, match="cannot be written: No space left"):
         override.update(checkout, override.LOCK, lambda old: old | {"images": {"x": "y"}})
     assert (sorted(p.name for p in checkout.iterdir()), (checkout / override.FILE).read_bytes()) == before
 

@@ -14,11 +14,12 @@ def check(root: Path) -> None:
     That is: recipes, manifests, and the pins of the portable flavour's wheels. The pins of the bake file are
     not asked, which would take buildx: one that the lock lacks is built as `unlocked`, and says so.
     """
-    if not (root / override.FILE).is_file():
+    actual = recipes(root)  # first: in another folder there is nothing to compare with
+    if not (root / override.FILE).exists():
         raise StaleError(f"{override.FILE}: not there; mend it with: atomstack manifest render && atomstack lock")
     differing = []
     lock = override.EMPTY_LOCK | override.read(root, override.LOCK)
-    differing += _differences("the recipe of {}", lock["recipes"], recipes(root), "atomstack lock --recipes")
+    differing += _differences("the recipe of {}", lock["recipes"], actual, "atomstack lock --recipes")
     if lock["wheels"].get("vllm") != wheels.vllm(root):
         differing.append(
             "the pin of the vLLM wheel changed since it was written; mend it with: atomstack lock --recipes"

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,12 +15,13 @@ from atomstack.errors import CannotCheckError, UsageError
 FILE = "docker-bake.override.json"
 LOCK, MANIFESTS = "ATOMSTACK_LOCK", "ATOMSTACK_MANIFESTS"
 EMPTY_LOCK: dict[str, Any] = {"schema": 1, "sources": {}, "images": {}, "wheels": {}, "recipes": {}}
+_COMMIT, _DIGEST, _SHA256 = "[0-9a-f]{40}", "sha256:[0-9a-f]{64}", "[0-9a-f]{64}"
 
 
 def read(root: Path, variable: str) -> Any:
     """The value that the file of the checkout at `root` gives `variable`; {} when either is not there.
 
-    UsageError when it is not what this tool writes: a merge conflict, another schema.
+    UsageError when it is not what this tool writes: a merge conflict, another schema, a commit that is none.
     """
     return _value(_document(root), variable)
 
@@ -38,7 +40,10 @@ def update(root: Path, variable: str, change: Callable[[Any], Any]) -> bool:
         path = root / FILE
         if path.is_file() and path.read_bytes() == content:
             return False
-        _replace(path, content)
+        try:
+            _replace(path, content)
+        except OSError as error:
+            raise CannotCheckError(f"{FILE}: cannot be written: {error.strerror}") from None
     return True
 
 
@@ -56,8 +61,13 @@ def _document(root: Path) -> dict[str, Any]:
             f"{FILE}:{error.lineno}: not JSON ({error.msg}). It is generated: take one side of a merge "
             f"(`git checkout --ours {FILE}`), then `atomstack manifest render && atomstack lock`"
         ) from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{FILE}: not JSON that anybody wrote; {_mend()}") from None
     if not isinstance(document, dict) or not isinstance(document.get("variable", {}), dict):
         raise UsageError(f'{FILE}:1: expected {{"variable": {{…}}}}; {_mend()}')
+    # bake would take a target from here as well, and nothing would show that it is not that of docker-bake.hcl.
+    if unknown := (document.keys() - {"variable"}) | (document.get("variable", {}).keys() - {LOCK, MANIFESTS}):
+        raise UsageError(f"{FILE}: holds {LOCK} and {MANIFESTS}, and not {', '.join(sorted(unknown))}; {_mend()}")
     return document
 
 
@@ -71,7 +81,31 @@ def _value(document: dict[str, Any], variable: str) -> Any:
             f"{FILE}: {LOCK} has schema {value.get('schema')!r}, and this atomstack writes "
             f"{EMPTY_LOCK['schema']}; use the atomstack of this checkout (`make setup`)"
         )
+    if flaw := next(_lock_flaws(value) if variable == LOCK else _manifest_flaws(value), None):
+        raise UsageError(f"{FILE}: {variable}: {flaw}; {_mend()}")
     return value
+
+
+def _lock_flaws(lock: dict[str, Any]) -> Iterator[str]:
+    """What of a lock is not what this tool writes."""
+    if unknown := sorted(lock.keys() - EMPTY_LOCK.keys()):
+        yield f"unknown: {', '.join(unknown)}"
+    identities = {"sources": ("commit", _COMMIT), "images": (None, _DIGEST), "wheels": ("sha256", _SHA256)}
+    for kind, (key, pattern) in {**identities, "recipes": (None, _SHA256)}.items():
+        entries = lock.get(kind, {})
+        if not isinstance(entries, dict):
+            yield f"{kind} is not a map"
+            continue
+        for name, entry in entries.items():
+            identity = entry.get(key) if key and isinstance(entry, dict) else entry
+            if not (isinstance(identity, str) and re.fullmatch(pattern, identity)):
+                yield f"{kind}: {name}: {key or 'it'} is not {pattern}"
+            elif kind == "wheels" and not isinstance(entry.get("version"), str):
+                yield f"{kind}: {name}: has no version"
+
+
+def _manifest_flaws(manifests: dict[str, Any]) -> Iterator[str]:
+    return (f"{name} is not a map" for name, entry in manifests.items() if not isinstance(entry, dict))
 
 
 def _mend() -> str:
