@@ -113,7 +113,13 @@ def test_counts_every_name_at_every_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "gate",
-    ["host_version_is('0.1')", "HOST_VERSION >= (0, 12)", "version.parse(v) > version.parse('0.1')", "HOST_GE_0_12"],
+    [
+        "host_version_is('0.1')",
+        "is_host_equal_or_newer('2.7')",
+        "HOST_VERSION >= (0, 12)",
+        "version.parse(v) > version.parse('0.1')",
+        "HOST_GE_0_12",
+    ],
 )
 def test_a_version_gate_that_cannot_be_read_leaves_the_site_undecided(tmp_path: Path, gate: str) -> None:
     found = result(tmp_path, f"if {gate}:\n    from host.gone import X\n", HOST)

@@ -6,6 +6,7 @@ decided is `UNKNOWN`, with the reason in words, never missing.
 """
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from functools import cached_property
 from atomstack.compat_check import constants, syntax
 from atomstack.compat_check.exports import MODULE_ATTRIBUTES, Module
 from atomstack.compat_check.lazy import LazyNames, lazy_names
-from atomstack.compat_check.usage import InBody, scan
+from atomstack.compat_check.usage import InBody, Usage, scan
 from atomstack.errors import UnreadableError
 from atomstack.sources.tree import SourceTree
 
@@ -72,6 +73,7 @@ class Host:
         self._constants: dict[tuple[str, str], object] = {}
         self._known: dict[tuple[str, str], Presence] = {}
         self._targets: dict[tuple[str, str], Target | None] = {}
+        self._usages: dict[str, Usage | None] = {}
         self._known_modules: dict[str, Presence] = {}
         self._reasons: dict[tuple[str, str], str] = {}
         self._asked = 0
@@ -210,10 +212,8 @@ class Host:
         for path, source in self.sources_with(last.encode()):
             if not _imports_text(path, parent, last).search(source):
                 continue
-            module = self.module(syntax.module_of(path))
-            if module is None:
-                continue
-            for site in scan(module.tree, source, file=path, host=self.package, relative=True).imports:
+            usage = self._usage(path)
+            for site in usage.imports if usage is not None else ():
                 whole = f"{site.module}.{site.name}" if site.name else site.module
                 if name in {site.module, whole}:
                     guarded.append(any(isinstance(condition, InBody) for condition in site.conditions))
@@ -310,11 +310,11 @@ class Host:
         owner = module.replace(":", ".").rpartition(".")[2].encode()
         for path, source in self.sources_with(name.encode()):
             if owner in source and pattern.search(source):
-                opened = self.module(syntax.module_of(path))
-                if opened is None:
+                usage = self._usage(path)
+                if usage is None:
                     return True
                 last = owner.decode()
-                for site in scan(opened.tree, source, file=path, host=self.package, relative=True).patches:
+                for site in usage.patches:
                     if site.names[-1] == name and (site.names[-2] == last or site.names[0] == "cls"):
                         return True
                     binding = next((b.reference for b in site.scope.lookup(site.names[0]) if b.reference), None)
@@ -325,6 +325,16 @@ class Host:
                     ):
                         return True
         return False
+
+    def _usage(self, path: str) -> Usage | None:
+        """What a file of the host uses of the host; None when it cannot be told."""
+        if path not in self._usages:
+            module = self.module(syntax.module_of(path))
+            self._usages[path] = None
+            if module is not None:
+                with contextlib.suppress(UnreadableError):
+                    self._usages[path] = scan(module.tree, module.source, file=path, host=self.package, relative=True)
+        return self._usages[path]
 
     # --- what a module provides on demand
 
@@ -480,11 +490,12 @@ class Host:
         self._asked += 1
         if self._asked > _FEW:
             return self._all_definitions.get(name, ())
-        text = re.escape(name.encode())
+        text = name.encode()
         return [
-            (path, match[1].decode() if match[1] else "=")
-            for path, source in self.sources_with(name.encode())
-            for match in re.finditer(_DEFINITION % (text, text), source)
+            (path, kind)
+            for path, source in self.sources_with(text)
+            for match in re.finditer(rb"(?<!\w)" + re.escape(text) + rb"(?!\w)", source)
+            if (kind := _defined_at(source, match.start(), match.end())) is not None
         ]
 
     @cached_property
@@ -496,6 +507,15 @@ class Host:
                 name = (match[2] or match[3]).decode("utf-8", "replace")
                 found.setdefault(name, []).append((path, match[1].decode() if match[1] else "="))
         return found
+
+
+def _defined_at(source: bytes, start: int, end: int) -> str | None:
+    """What the name at that place is defined as: "class", "def", "async def", "=", or None where it is only named."""
+    before = source[source.rfind(b"\n", max(0, start - 100), start) + 1 : start]
+    word = before.strip()
+    if word in {b"class", b"def", b"async def"} and len(before) - len(word) <= 9:
+        return word.decode()
+    return "=" if not before and re.compile(rb"[ \t]*(?::[^=\n]{0,300})?=(?!=)").match(source, end) else None
 
 
 def _imports_text(path: str, parent: str, last: str) -> re.Pattern[bytes]:

@@ -185,11 +185,11 @@ class Resolver:
         undecided = State(live=True)
         for condition in conditions:
             match condition:
-                case Tested(test=test, value=value, scope=scope):
-                    truth = self.truth(test, scope)
-                    if truth is not None and truth is not value:
+                case Tested(test=test, value=value):
+                    holds = self._holds(condition)
+                    if holds is False:
                         return State(live=False, why=_as_condition(test, value=value))
-                    if truth is None and self._on_version(test, scope):
+                    if holds is None:
                         undecided = State(live=None, why=f"under `{_as_condition(test, value=value)}`")
                 case InHandler(statement=statement, handler=handler):
                     failed = self.fails(statement, handler)
@@ -209,6 +209,17 @@ class Resolver:
                 case InBody():
                     pass
         return undecided
+
+    def _holds(self, condition: Tested) -> bool | None:
+        """Whether a test is as the site needs it: None where a version decides that cannot be told, else True."""
+
+        def ask() -> bool | None:
+            truth = self.truth(condition.test, condition.scope)
+            if truth is not None:
+                return truth is condition.value
+            return None if self._on_version(condition.test, condition.scope) else True
+
+        return self._once(ask, None, "holds", condition)
 
     def fails(self, statement: Try, handler: Handler) -> bool | None:
         """Whether the body of a `try` ends in this handler, as far as imports of the host decide."""
@@ -417,6 +428,8 @@ class Resolver:
 
     def _on_version(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool:
         """Whether a condition depends on the version of something that may be the host."""
+        if any(self._asks_for_version(part) for part in ast.walk(test)):
+            return True
         for name, node in _names(test):
             if _VERSION_NAME.search(name):
                 owner = node.value if isinstance(node, ast.Attribute) else None
@@ -427,6 +440,15 @@ class Resolver:
                 return True
             if isinstance(node, ast.Name) and depth < _DEPTH and self._set_by_version(name, scope, depth):
                 return True
+        return False
+
+    def _asks_for_version(self, node: ast.AST) -> bool:
+        """`is_torch_equal_or_newer("2.7")`, where the host is torch."""
+        match node:
+            case ast.Call(func=function, args=[value, *_]):
+                words = (syntax.dotted(function) or ("",))[-1].lower().split("_")
+                text = syntax.string(value) or ""
+                return self.host.package in words and re.match(r"v?\d+(\.\d+)+", text) is not None
         return False
 
     def _set_by_version(self, name: str, scope: Scope, depth: int) -> bool:
