@@ -173,10 +173,14 @@ class Host:
         return self._known_modules[name]
 
     def _search_module(self, name: str) -> Presence:
-        parent = name
-        while not self.has_module(parent := parent.rpartition(".")[0]):
-            if not parent:
-                return Presence.MISSING
+        parent = ""
+        for part in name.split("."):
+            if not self.has_module(f"{parent}{part}"):
+                break
+            parent += f"{part}."
+        parent = parent.rstrip(".")
+        if not parent:
+            return Presence.MISSING
         if parent in self._compiled:
             return self._unknown(name, "", f"would be made by {parent}, which is compiled")
         # Every package on the way may have put modules into sys.modules, or looked for them in its own way.

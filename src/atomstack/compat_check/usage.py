@@ -15,6 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from atomstack.compat_check import syntax
+from atomstack.errors import UnreadableError
+
+_CONDITIONS = 300
+"""Conditions that one place may stand under; in vLLM, torch and sglang it is under twenty."""
+_ROUNDS = 8
+"""Names that are followed through one another: each round finds what was assigned from those of the one before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,19 +229,25 @@ class Usage:
 
 
 def scan(tree: ast.Module, source: bytes, *, file: str, host: str, relative: bool = False) -> Usage:
-    """Everything that a file uses of the package `host`.
+    """Everything that a file uses of the package `host`; UnreadableError for what is beyond analysis.
 
     `relative` for a file of the host itself: then `from .x import y` is an import of the host, too.
     """
     if b"\r" in source:
         source = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     names = {host}
-    while True:
+    usage = Usage(file)
+    for _ in range(_ROUNDS):
         scanner = _Scanner(file, host, _Mentions(source, names, relative=relative), names, relative=relative)
-        scanner.run(tree)
+        try:
+            scanner.run(tree)
+        except RecursionError:
+            raise UnreadableError(file, "nested too deeply to analyse") from None
+        usage = scanner.usage
         if scanner.found <= names:
-            return scanner.usage
+            break
         names |= scanner.found
+    return usage
 
 
 class _Mentions:
@@ -308,7 +320,7 @@ class _Scanner:
     def block(self, body: list[ast.stmt], scope: Scope, conditions: Conditions) -> None:
         for node in body:
             if self.mentions.within(node):
-                conditions += self.statement(node, scope, conditions)
+                conditions = _under(conditions, *self.statement(node, scope, conditions))
 
     def statement(self, node: ast.stmt, scope: Scope, conditions: Conditions) -> Conditions:
         """Scan one statement; return what also holds for those after it in the same block."""
@@ -333,13 +345,13 @@ class _Scanner:
                 suppressed = _suppressed(node)
                 if suppressed is not None:
                     statement = Try((Handler(suppressed, reraises=False, line=node.lineno),))
-                    self.block(node.body, scope, (*conditions, InBody(statement)))
+                    self.block(node.body, scope, _under(conditions, InBody(statement)))
                 else:
                     self.block(node.body, scope, conditions)
             case ast.For() | ast.AsyncFor() | ast.While():
                 self.simple(node, scope, conditions)
                 inner = (
-                    (*conditions, Tested(node.test, value=True, scope=scope))
+                    _under(conditions, Tested(node.test, value=True, scope=scope))
                     if isinstance(node, ast.While)
                     else conditions
                 )
@@ -383,7 +395,7 @@ class _Scanner:
             self.expression(node.test, scope, conditions)
             runs, other = syntax.arms(node.test, self.type_checking)
             if runs:
-                self.block(node.body, scope, (*conditions, Tested(node.test, value=True, scope=scope)))
+                self.block(node.body, scope, _under(conditions, Tested(node.test, value=True, scope=scope)))
                 left = left and _leaves(node.body)
                 if left:
                     after.append(Tested(node.test, value=False, scope=scope))
@@ -392,7 +404,7 @@ class _Scanner:
             if not other:
                 self.typed_only(node.orelse, scope)
                 break
-            conditions = (*conditions, Tested(node.test, value=False, scope=scope))
+            conditions = _under(conditions, Tested(node.test, value=False, scope=scope))
             if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
                 node = node.orelse[0]  # `elif`, of which there may be thousands
                 continue
@@ -412,13 +424,13 @@ class _Scanner:
     def attempt(self, node: ast.Try | ast.TryStar, scope: Scope, conditions: Conditions) -> Conditions:
         statement = Try(tuple(_handler(handler) for handler in node.handlers))
         self.flags(node)
-        self.block(node.body, scope, (*conditions, InBody(statement)))
+        self.block(node.body, scope, _under(conditions, InBody(statement)))
         statement.foreign = any(_may_fail_otherwise(child, self.host) for child in node.body)
         for handler, clause in zip(statement.handlers, node.handlers, strict=True):
             if clause.name:
                 self.bind(scope, clause.name, Binding(clause.lineno, conditions))
-            self.block(clause.body, scope, (*conditions, InHandler(statement, handler)))
-        self.block(node.orelse, scope, (*conditions, AfterBody(statement)))
+            self.block(clause.body, scope, _under(conditions, InHandler(statement, handler)))
+        self.block(node.orelse, scope, _under(conditions, AfterBody(statement)))
         self.block(node.finalbody, scope, conditions)
         if node.handlers and all(_leaves(clause.body) for clause in node.handlers):
             return (AfterBody(statement),)
@@ -561,11 +573,11 @@ class _Scanner:
             case ast.BoolOp(op=operator, values=values):
                 for value in values:
                     yield value, scope, conditions
-                    conditions = (*conditions, Tested(value, value=isinstance(operator, ast.And), scope=scope))
+                    conditions = _under(conditions, Tested(value, value=isinstance(operator, ast.And), scope=scope))
             case ast.IfExp():
                 yield node.test, scope, conditions
-                yield node.body, scope, (*conditions, Tested(node.test, value=True, scope=scope))
-                yield node.orelse, scope, (*conditions, Tested(node.test, value=False, scope=scope))
+                yield node.body, scope, _under(conditions, Tested(node.test, value=True, scope=scope))
+                yield node.orelse, scope, _under(conditions, Tested(node.test, value=False, scope=scope))
             case ast.Lambda():
                 inside = Scope("function", scope)
                 for argument in _arguments(node.args):
@@ -601,7 +613,7 @@ class _Scanner:
             yield generator.iter, inside, conditions
             for test in generator.ifs:
                 yield test, inside, conditions
-                conditions = (*conditions, Tested(test, value=True, scope=inside))
+                conditions = _under(conditions, Tested(test, value=True, scope=inside))
         for element in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
             yield element, inside, conditions
 
@@ -628,6 +640,12 @@ class _Scanner:
                 if names is not None and names[0] in self.names and attribute.isidentifier():
                     added = PatchSite(self.file, node.lineno, (*names, attribute), scope, conditions, None)
                     self.usage.additions.append(added)
+
+
+def _under(conditions: Conditions, *more: Condition) -> Conditions:
+    if len(conditions) + len(more) > _CONDITIONS:
+        raise UnreadableError("", f"more than {_CONDITIONS} conditions around one place")
+    return (*conditions, *more)
 
 
 def _function(scope: Scope) -> str:
