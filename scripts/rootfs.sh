@@ -82,11 +82,14 @@ mmdebstrap --quiet --variant=minbase --include="usr-is-merged $*" --hook-dir=/us
 
 tar -xOf "$tmp/rootfs.tar" ./var/lib/dpkg/status |
 	awk '$1 == "Package:" { name = $2 } $1 == "Version:" { print name "=" $2 }' | LC_ALL=C sort >"$tmp/packages"
-mv "$tmp/rootfs.tar" "$out/rootfs.tar"
-mv "$tmp/packages" "$out/rootfs.packages"
 {
 	echo "$suite"
-	cat "$here/rootfs.sh" "$out/rootfs.packages"
-} | sha256sum | cut -d' ' -f1 >"$out/rootfs.id"
-echo "$wanted" >"$out/rootfs.wanted"
+	cat "$here/rootfs.sh" "$tmp/packages"
+} | sha256sum | cut -d' ' -f1 >"$tmp/id"
+echo "$wanted" >"$tmp/wanted"
+# Moved, for a copy of OUT_DIR may share its files by hard links. `wanted` goes first and comes last: its being there means that
+# the others belong together.
+rm -f "$out/rootfs.wanted"
+for part in packages id wanted; do mv "$tmp/$part" "$tmp/rootfs.$part"; done
+for part in tar packages id wanted; do mv "$tmp/rootfs.$part" "$out/rootfs.$part"; done
 say "$(du -h "$out/rootfs.tar" | cut -f1) in $out/rootfs.tar, $(wc -l <"$out/rootfs.packages") packages, id $(cut -c1-12 "$out/rootfs.id")"
