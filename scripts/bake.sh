@@ -8,6 +8,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p .build
 allow=()
+[[ -x .venv/bin/atomstack ]] || {
+	echo "bake.sh: needs .venv, which \`make setup\` makes; without it: docker buildx bake" >&2
+	exit 3
+}
 
 # RUN steps trust what pip trusts here.
 CA_BUNDLE=${CA_BUNDLE-${PIP_CERT:-${SSL_CERT_FILE:-}}}
@@ -20,6 +24,7 @@ CA_BUNDLE=${CA_BUNDLE-${PIP_CERT:-${SSL_CERT_FILE:-}}}
 # Of pip's configuration what says where packages come from; paths of this machine mean nothing inside a RUN.
 if [[ -z ${PIP_CONF+set} ]]; then
 	PIP_CONF=$PWD/.build/pip.conf
+	(umask 077 && : >"$PIP_CONF" && chmod 600 "$PIP_CONF") # an index may have a password in its address
 	.venv/bin/pip config list | .venv/bin/python scripts/pip_conf.py >"$PIP_CONF"
 	[[ -s $PIP_CONF ]] || PIP_CONF=
 fi

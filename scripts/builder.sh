@@ -11,6 +11,7 @@
 # (dockerd's own iptables handling is off, for it rewrites chains that every other dockerd on the machine shares).
 set -euo pipefail
 
+export HOME=${HOME:-~} # a service has none; the shell knows it from the list of users
 dir=${ATOMSTACK_BUILDER_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/atomstack/builder}
 root=$dir/root run=$dir/run
 socket=$run/docker.sock
@@ -34,7 +35,7 @@ theirs_works() {
 	docker buildx bake --print -f - &>/dev/null <<-'HCL'
 		variable "V" {
 		  type        = string
-		  description = "typed variables came with buildx 0.26"
+		  description = "described variables came with buildx 0.29"
 		  default     = "v"
 		}
 		target "default" {
@@ -191,7 +192,7 @@ how_to_get_one() {
 	if [[ $(id -u) -ne 0 ]]; then
 		die "no working \`docker buildx\` here, and starting a builder of our own needs root: \`sudo make builder\` once and build as root, or install Docker (https://docs.docker.com/engine/install/) and join the group docker"
 	fi
-	die "no working \`docker buildx\` here: install Docker with buildx 0.26 or newer (Ubuntu: apt-get install docker.io docker-buildx; others: https://docs.docker.com/engine/install/)"
+	die "no working \`docker buildx\` here: install Docker with buildx 0.29 or newer (Ubuntu: apt-get install docker.io docker-buildx; others: https://docs.docker.com/engine/install/)"
 }
 
 up() {
