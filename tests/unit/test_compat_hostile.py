@@ -406,7 +406,7 @@ source = st.lists(st.recursive(simple, compound, max_leaves=12), max_size=6).map
 
 
 @given(consumer=source, module=source, package=source)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_python_is_checked_or_refused(consumer: str, module: str, package: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lines = f"{consumer}\n".count("\n")
