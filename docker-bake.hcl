@@ -537,8 +537,8 @@ target "_common" {
   context   = "."
   platforms = ["linux/amd64"]
   secret = concat(
-    CA_BUNDLE == "" ? [] : ["type=file,id=ca,src=${CA_BUNDLE}"],
-    PIP_CONF == "" ? [] : ["type=file,id=pipconf,src=${PIP_CONF}"],
+    CA_BUNDLE == "" ? [] : [{ type = "file", id = "ca", src = CA_BUNDLE }],
+    PIP_CONF == "" ? [] : [{ type = "file", id = "pipconf", src = PIP_CONF }],
   )
 }
 

@@ -366,6 +366,14 @@ def test_a_well_formed_value_is_taken(bake, variable: str, value: str) -> None:
     bake.print("all", env={variable: value})
 
 
+def test_a_file_of_this_machine_may_have_any_name(bake, tmp_path: Path) -> None:
+    """Written as one string, a comma would end the path and a quote the parser."""
+    bundle = tmp_path / 'a, "b".pem'
+    bundle.touch()
+    target = bake.print("base", env={"CA_BUNDLE": str(bundle), "PIP_CONF": str(bundle)})["target"]["base"]
+    assert {secret["src"] for secret in target["secret"]} == {str(bundle)}
+
+
 def test_two_origins_of_torch_are_refused(bake) -> None:
     refusal = bake.refusal("all", env={"TORCH_REF": "main", "TORCH_VERSION": "2.13.0+rocm10.0.0"})
     assert "exactly one" in refusal

@@ -192,6 +192,19 @@ def test_another_ending_is_refused_and_not_overlooked(checkout: Path) -> None:
         load_all(checkout)
 
 
+@pytest.mark.parametrize("name", ["my fleet", "-x", "MI300", "a.b", "a" * 42, "é"])
+def test_a_name_that_no_image_tag_can_have_is_refused(checkout: Path, name: str) -> None:
+    (checkout / f"manifests/{name}.yml").write_text(SNOC)
+    with pytest.raises(UsageError, match=rf"manifests/{name}\.yml: its name is part of image tags"):
+        load_all(checkout)
+
+
+def test_a_path_is_no_name(checkout: Path) -> None:
+    (checkout / "outside.yml").write_text(SNOC)
+    with pytest.raises(UsageError, match=r"no manifest '\.\./outside'"):
+        load(checkout, "../outside")
+
+
 # --- the commands
 
 

@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from atomstack.errors import CannotCheckError, UsageError
 from atomstack.manifest.model import Manifest, Rootfs
 
 FOLDER = "manifests"
+_NAME = "[a-z0-9][a-z0-9_-]{0,40}"
 _JSON_TYPES = {"object": "a mapping", "array": "a list", "string": "a string", "boolean": "true or false"}
 
 
@@ -29,7 +31,10 @@ def names(root: Path) -> tuple[str, ...]:
         raise UsageError(f"{folder}: no such folder; run this where docker-bake.hcl lies")
     if odd := sorted(p.name for p in folder.glob("*.yaml")):
         raise UsageError(f"{FOLDER}/{odd[0]}: a manifest is named NAME.yml; rename it to {Path(odd[0]).stem}.yml")
-    return tuple(sorted(p.stem for p in folder.glob("*.yml")))
+    found = tuple(sorted(p.stem for p in folder.glob("*.yml")))
+    if odd := [name for name in found if not re.fullmatch(_NAME, name)]:
+        raise UsageError(f"{FOLDER}/{odd[0]}.yml: its name is part of image tags: expected {_NAME}; rename it")
+    return found
 
 
 def load_all(root: Path, chosen: Sequence[str] = ()) -> tuple[Manifest, ...]:
