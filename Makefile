@@ -98,7 +98,7 @@ types: setup
 layers: setup
 	@$(VENV)/lint-imports
 unit: setup builder
-	@scripts/builder.sh run $(VENV)/pytest -q tests/unit
+	@scripts/builder.sh run $(VENV)/pytest -q -n auto tests/unit
 
 docker-check: setup builder ## BuildKit's own check of every Dockerfile
 	@scripts/docker-check.sh
