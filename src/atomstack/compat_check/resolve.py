@@ -225,21 +225,26 @@ class Resolver:
         """Whether the body of a `try` ends in this handler, as far as imports of the host decide."""
 
         def ask() -> bool | None:
-            if not handler.catches_any("ImportError", "ModuleNotFoundError", "AttributeError"):
-                return None if statement.foreign or not statement.imports else False
             undecided = statement.foreign or not statement.imports
             for site in statement.imports:
-                if self.state(_inside(site.conditions, statement)).live is False:
-                    continue
-                match self.presence(site):
-                    case Presence.MISSING:
-                        if handler.catches_any(*self.import_errors(site)):
-                            return True
-                    case Presence.UNKNOWN:
+                match self._escapes(site, statement):
+                    case True:
+                        errors = self.import_errors(site)
+                        return handler is next((h for h in statement.handlers if h.catches_any(*errors)), None)
+                    case None:
                         undecided = True
             return None if undecided else False
 
         return self._once(ask, None, "fails", statement, handler)
+
+    def _escapes(self, site: ImportSite, statement: Try) -> bool | None:
+        """Whether an import in the body of a `try` fails there, and nothing further inside deals with it."""
+        presence = self.presence(site)
+        inside = _inside(site.conditions, statement)
+        if presence is Presence.PRESENT or self.guard(inside, *self.import_errors(site)) is not None:
+            return False
+        live = self.state(inside).live
+        return None if live is True and presence is Presence.UNKNOWN else live
 
     def truth(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool | None:
         """The truth of a condition in this host, or None."""
@@ -367,7 +372,7 @@ class Resolver:
         return any(
             isinstance(condition, InBody)
             and any(
-                site.line < binding.line and self.presence(site) is Presence.MISSING
+                site.line < binding.line and self._escapes(site, condition.statement) is True
                 for site in condition.statement.imports
             )
             for condition in binding.conditions
