@@ -7,8 +7,9 @@ SHELL := /bin/bash
 VENV := .venv/bin
 export MANIFEST ?= instinct
 # Only what the caller set reaches bake; its own defaults are in docker-bake.hcl.
-ifdef ENV
-  WITH_ENV := set -a; . $(ENV); set +a;
+# Not from the environment, where ENV is a start-up file of some shells.
+ifeq ($(origin ENV),command line)
+  WITH_ENV := set -a; . '$(ENV)' && set +a &&
 endif
 
 help: ## this list
@@ -42,12 +43,12 @@ wheels: setup builder update-recipes ## build every wheel of the tuple into dist
 
 # --- generated files, each with its twin
 
-lock: update-lock
+lock: update-lock ## the same as update-lock
 update-lock: setup builder ## resolve every pin and render every manifest into docker-bake.override.json
 	@$(VENV)/atomstack manifest render
 	@scripts/builder.sh run $(VENV)/atomstack lock
 
-update-recipes: setup
+update-recipes: setup ## renew in docker-bake.override.json what takes no network: recipes and manifests
 	@$(VENV)/atomstack lock --recipes
 	@$(VENV)/atomstack manifest render
 .PHONY: update-recipes
@@ -66,12 +67,12 @@ validate-golden: setup builder ## the resolved bake output is the frozen one
 	@scripts/builder.sh run $(VENV)/pytest -q tests/golden
 
 update-locks: setup ## renew the hashes of the development tools and of what images are built with
-	@PATH=$(CURDIR)/$(VENV):$$PATH scripts/lock-tools.py
+	@PATH="$(CURDIR)/$(VENV):$$PATH" scripts/lock-tools.py
 
 lock-portable: setup ## renew docker/vllm/portable.lock (Python 3.11 on x86_64)
 	@$(VENV)/python scripts/lock-portable.py
 
-validate-locks: ## those were made from what stands here
+validate-locks: setup ## those were made from what stands here
 	@$(VENV)/python scripts/lock-tools.py --check
 	@$(VENV)/python scripts/lock-portable.py --check
 
@@ -86,18 +87,18 @@ check: setup ## format, lint, types, layers, unit tests, golden files
 	@scripts/timed.sh golden $(MAKE) --no-print-directory validate-golden
 	@scripts/timed.sh unit $(MAKE) --no-print-directory unit
 
-format: setup
+format: setup ## Python is formatted
 	@$(VENV)/ruff format --check
-lint: setup
+lint: setup ## Python, shell scripts and workflows
 	@$(VENV)/ruff check
 	@$(VENV)/shellcheck scripts/*.sh docker/with-secrets docker/*/*.sh .ci/run
 	@$(VENV)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(VENV)/zizmor --quiet --offline .github/workflows
-types: setup
+types: setup ## mypy, strict
 	@$(VENV)/mypy
-layers: setup
+layers: setup ## imports go the way the layers do
 	@$(VENV)/lint-imports
-unit: setup builder
+unit: setup builder ## unit tests, on every core
 	@scripts/builder.sh run $(VENV)/pytest -q -n auto tests/unit
 
 docker-check: setup builder ## BuildKit's own check of every Dockerfile

@@ -1,6 +1,7 @@
 """The scripts that people and make call: what they take from the machine, and what they say where something is missing."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,57 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
+
+
+def make(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """What make would run; MAKEFLAGS and the like are of the make that runs the tests."""
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    command = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(
+        command, cwd=REPOSITORY, env=surroundings | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_make_help_has_one_line_for_every_target() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
+    listed = [line.split()[1] for line in make("help").stdout.splitlines()]
+    assert sorted(listed) == sorted(targets)
+    assert make().stdout == make("help").stdout
+
+
+def test_every_tool_of_a_rule_is_made_by_its_setup() -> None:
+    """In a fresh clone there is no .venv: whichever rule is typed first makes it."""
+    rules = re.findall(r"^([a-z-]+):([^#\n]*).*\n((?:\t.*\n)+)", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert len(rules) > 15
+    for name, needs, body in rules:
+        if "$(VENV)" in body or "bake.sh" in body:
+            assert "setup" in needs.split(), name
+
+
+def test_a_tuple_that_is_not_there_is_not_the_default_tuple(tmp_path: Path) -> None:
+    """The rule for `gate`, with a bake.sh that shows its pins."""
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/bake.sh").write_text('#!/bin/sh\necho "VLLM_REF=$VLLM_REF"\n')
+    (tmp_path / "scripts/bake.sh").chmod(0o755)
+    (tmp_path / "a tuple.env").write_text("VLLM_REF=v9\n")
+    rule = [
+        "-f",
+        str(REPOSITORY / "Makefile"),
+        "-C",
+        str(tmp_path),
+        "-o",
+        "setup",
+        "-o",
+        "builder",
+        "-o",
+        "update-recipes",
+    ]
+    assert "VLLM_REF=v9" in make(*rule, "gate", "ENV=./a tuple.env").stdout
+    missing = make(*rule, "gate", "ENV=env/typo.env")
+    assert missing.returncode != 0
+    assert "VLLM_REF" not in missing.stdout
+    assert "env/typo.env: No such file" in missing.stderr
+    assert "VLLM_REF=v9" not in make(*rule, "gate", ENV="./a tuple.env").stdout, "a shell's start-up file is no tuple"
 
 
 def pip_conf(listing: str) -> str:
