@@ -153,6 +153,26 @@ def test_the_gate_refuses_what_is_not_what_the_ids_say(new_checkout, change):
     assert {step.recipe for step in done.steps if step.error} == {"gate"}
 
 
+def test_what_running_the_plugin_leaves_behind_is_in_no_build(new_checkout):
+    """The recipe leaves it out, so the id would be the same; setuptools puts everything in build/lib into the wheel."""
+    used = new_checkout()
+    first = used.bake("gate")
+    assert first.ok, first.end
+    for leftover in (
+        "build/lib/atom/gone.py",
+        "atom/__pycache__/x.pyc",
+        "dist/x.whl",
+        "x.egg-info/PKG-INFO",
+        ".cache/x",
+    ):
+        path = used.path / "atom" / leftover
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {uuid.uuid4().hex}\n")  # as no earlier run left it
+    again = used.bake("gate")
+    assert again.ok, again.end
+    assert again.executed == ()
+
+
 def test_the_gate_alone_gives_a_verdict_and_builds_no_image(built, new_checkout):
     changed = new_checkout()
     mark(changed.path / "atom")
