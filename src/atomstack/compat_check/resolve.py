@@ -6,10 +6,12 @@ finding.
 """
 
 import ast
+import operator
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -41,6 +43,14 @@ _DEPTH = 8
 """Names that are followed through one another in a condition."""
 _PENDING = 25
 """Questions that wait for one another; each takes up to a dozen frames of Python's thousand."""
+_OPERATORS: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 _VERSION_NAME = re.compile(r"version|(?:^|_)(?:ge|gt|le|lt|eq|since|before|after)_?v?\d|\d_\d", re.IGNORECASE)
 
 
@@ -250,25 +260,27 @@ class Resolver:
         """The truth of a condition in this host, or None."""
         if depth > _DEPTH:
             return None
+        if syntax.is_type_checking(test):
+            return False
         match test:
             case ast.Constant(value=value):
                 return bool(value)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self.truth(operand, scope, depth + 1)
                 return None if inner is None else not inner
-            case ast.BoolOp(op=operator, values=values):
+            case ast.BoolOp(op=connective, values=values):
                 parts = [self.truth(value, scope, depth + 1) for value in values]
-                deciding = isinstance(operator, ast.Or)
+                deciding = isinstance(connective, ast.Or)
                 if deciding in parts:
                     return deciding
                 return None if None in parts else not deciding
             case ast.Compare(
-                left=left, ops=[ast.Is() | ast.IsNot() as operator], comparators=[ast.Constant(value=None)]
+                left=left, ops=[ast.Is() | ast.IsNot() as comparison], comparators=[ast.Constant(value=None)]
             ):
                 absent = self._is_none(left, scope, depth + 1)
-                return None if absent is None else absent is isinstance(operator, ast.Is)
-            case ast.Compare(left=left, ops=[operator], comparators=[right]):
-                return self._compared(left, operator, right, scope)
+                return None if absent is None else absent is isinstance(comparison, ast.Is)
+            case ast.Compare(left=left, ops=[comparison], comparators=[right]):
+                return self._compared(left, comparison, right, scope)
             case ast.Call(func=ast.Name(id="hasattr"), args=[owner, name]):
                 return self._has_attribute(owner, syntax.string(name), scope)
             case ast.Call(func=ast.Name(id="callable" | "bool"), args=[inner_test]):
@@ -283,8 +295,8 @@ class Resolver:
                 return self._probed((syntax.dotted(function) or ("",))[-1])
             case ast.NamedExpr(value=value):
                 return self.truth(value, scope, depth + 1)
-            case ast.Name(id=name):
-                return self._once(lambda: self._flag(name, scope, depth + 1), None, "flag", name, scope)
+            case ast.Name(id=name, lineno=line):
+                return self._once(lambda: self._flag(name, line, scope, depth + 1), None, "flag", name, line, scope)
         return None
 
     def _probed(self, function: str) -> bool | None:
@@ -310,12 +322,14 @@ class Resolver:
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, ast.Constant(value=None)]):
                 present = self._has_attribute(owner, syntax.string(name), scope)
                 return None if present is None else not present
-            case ast.Name(id=name):
-                return self._once(lambda: self._name_is_none(name, scope, depth), None, "is none", name, scope)
+            case ast.Name(id=name, lineno=line):
+                return self._once(
+                    lambda: self._name_is_none(name, line, scope, depth), None, "is none", name, line, scope
+                )
         return None
 
-    def _name_is_none(self, name: str, scope: Scope, depth: int) -> bool | None:
-        live = self._live(scope.lookup(name), depth)
+    def _name_is_none(self, name: str, line: int, scope: Scope, depth: int) -> bool | None:
+        live = self._live(scope.lookup_at(name, line), depth)
         if live is None:
             return None
         if live.constant:
@@ -336,8 +350,8 @@ class Resolver:
             return None
         return found.presence is Presence.PRESENT
 
-    def _flag(self, name: str, scope: Scope, depth: int) -> bool | None:
-        live = self._live(scope.lookup(name), depth)
+    def _flag(self, name: str, line: int, scope: Scope, depth: int) -> bool | None:
+        live = self._live(scope.lookup_at(name, line), depth)
         if live is None:
             return None
         if live.expression is not None:
@@ -361,9 +375,12 @@ class Resolver:
             if reference is not None and self.find(reference.module, reference.name) is not Presence.PRESENT:
                 continue
             running.append(binding)
-        # A plain default that a `try` or an `if` overrides: the later one holds, if it surely runs.
+        # A plain default that a `try` or an `if` overrides: the later one holds, if it surely runs. What all stand
+        # under says nothing about which of them holds.
+        shared = set.intersection(*(set(binding.conditions) for binding in bindings))
         if not running or any(
-            isinstance(c, Tested) and self.truth(c.test, c.scope) is None for c in running[-1].conditions
+            isinstance(c, Tested) and c not in shared and self.truth(c.test, c.scope) is None
+            for c in running[-1].conditions
         ):
             return None
         return running[-1]
@@ -380,25 +397,20 @@ class Resolver:
 
     # --- versions
 
-    def _compared(self, left: ast.expr, operator: ast.cmpop, right: ast.expr, scope: Scope) -> bool | None:
+    def _compared(self, left: ast.expr, comparison: ast.cmpop, right: ast.expr, scope: Scope) -> bool | None:
         """`Version(host.__version__) >= Version("0.12")`, either way round."""
+        compare = _OPERATORS.get(type(comparison))
+        if compare is None:
+            return None
+        if syntax.dotted(left) == ("sys", "version_info") and isinstance(right, ast.Tuple):
+            # The Python that runs this is the one of the image, or as old as the oldest that is supported.
+            parts = [part.value for part in right.elts if isinstance(part, ast.Constant)]
+            whole = len(parts) == len(right.elts) and all(isinstance(part, int) for part in parts)
+            return bool(compare(sys.version_info[:], tuple(parts))) if whole else None
         first, second = self._version(left, scope), self._version(right, scope)
         if first is None or second is None or not (first[1] or second[1]):
             return None
-        match operator:
-            case ast.Lt():
-                return first[0] < second[0]
-            case ast.LtE():
-                return first[0] <= second[0]
-            case ast.Gt():
-                return first[0] > second[0]
-            case ast.GtE():
-                return first[0] >= second[0]
-            case ast.Eq():
-                return first[0] == second[0]
-            case ast.NotEq():
-                return first[0] != second[0]
-        return None
+        return bool(compare(first[0], second[0]))
 
     def _version(self, node: ast.expr, scope: Scope, depth: int = 0) -> tuple[Version, bool] | None:
         """The version that an expression stands for, and whether it is the host's."""

@@ -163,6 +163,12 @@ class Scope:
             scope = scope.parent
         return []
 
+    def lookup_at(self, name: str, line: int) -> list[Binding]:
+        """Those that may hold at a line: in the scope itself the ones above it, where there are any."""
+        found = self.lookup(name)
+        above = [binding for binding in self.bindings.get(name, ()) if binding.line < line]
+        return above if found is self.bindings.get(name) and above else found
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImportSite:
