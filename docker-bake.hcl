@@ -566,6 +566,13 @@ target "gate" {
   output = ["type=cacheonly"]
 }
 
+# What the gate said, also where it refused: scripts/bake.sh ends with it.
+target "gate-result" {
+  inherits = ["gate"]
+  target   = "result"
+  output   = ["type=local,dest=.build/gate"]
+}
+
 # What the gate said, as a file for the image. Apart from the verdict, for its content changes with every ATOM.
 target "gate-report" {
   inherits = ["gate"]

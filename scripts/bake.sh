@@ -3,6 +3,9 @@
 # its RUN steps need and, for MANIFEST=portable, the root filesystem and the torch wheel. Arguments go to bake.
 #
 # A person with Docker and a network needs none of this: `docker buildx bake atom-vllm` is the same build.
+#
+# `bake.sh gate` and `bake.sh atom-vllm` end with what the gate said and exit as every gate does: 0 holds, 1 findings (or a later
+# step failed), 2 a value that the bake file refuses, 3 the gate could not be made. The JSON is .build/gate/compat-check.sources.json.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -52,4 +55,40 @@ if [[ ${MANIFEST:-instinct} == portable ]]; then
 fi
 
 export CA_BUNDLE PIP_CONF
-exec scripts/builder.sh run docker buildx bake "${allow[@]}" "$@"
+bake() { scripts/builder.sh run docker buildx bake "${allow[@]}" "$@"; }
+
+[[ $# -eq 1 && $1 =~ ^(gate|atom-vllm)$ ]] || {
+	bake "$@"
+	exit
+}
+
+rm -rf .build/gate .build/plan.json
+bake --print "$1" >.build/plan.json 2>.build/plan.log || {
+	cat .build/plan.log >&2
+	exit 2
+}
+built=0
+bake "$1" || built=$?
+echo
+bake --progress=quiet gate-result &>/dev/null || {
+	echo "The gate could not be made; the reason stands above. MANIFEST=portable needs no registry, and \`atomstack compat-check\` no image." >&2
+	exit 3
+}
+cat .build/gate/compat-check.sources.txt
+gate=$(<.build/gate/status)
+[[ $gate -eq 0 ]] || exit "$gate"
+[[ $built -eq 0 ]] || {
+	echo "The gate holds, and a later step failed; it stands above." >&2
+	exit "$built"
+}
+[[ $1 == atom-vllm ]] || exit 0
+
+image=$(.venv/bin/python -c 'import json; print(json.load(open(".build/plan.json"))["target"]["atom-vllm"]["tags"][0])')
+docker=docker # or, where ours is the builder, by way of it
+[[ $(scripts/builder.sh run printenv DOCKER_HOST) == "${DOCKER_HOST:-}" ]] || docker="scripts/builder.sh run docker"
+cat <<-DONE
+
+	$image
+	  what is inside  $docker run --rm $image stack-info
+	  serve a model   $docker run --rm --shm-size=1g -p 8000:8000 -v FOLDER:/model:ro $image vllm serve /model
+DONE

@@ -68,13 +68,14 @@ say "making $suite with $* (about a minute)"
 # Files newer than this are dated so: bookworm's first release. Python byte code is then checked by content, not by date.
 export SOURCE_DATE_EPOCH=1686355200
 # usr-is-merged: what bookworm takes instead, usrmerge, brings 50 MB of Perl.
-mmdebstrap --quiet --variant=minbase --include="usr-is-merged $*" --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+mmdebstrap --variant=minbase --include="usr-is-merged $*" --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
 	--aptopt="$tmp/machine.conf" \
 	--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/info/*' \
 	--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 	--dpkgopt='path-include=/usr/share/doc/*/copyright' \
 	--setup-hook="$tmp/setup" --customize-hook="$tmp/customize" \
-	"$suite" "$tmp/rootfs.tar" "${options[@]}" >"$tmp/log" 2>&1 || {
+	"$suite" "$tmp/rootfs.tar" "${options[@]}" 2>&1 |
+	tee "$tmp/log" | { grep --line-buffered '^I: ' || true; } | sed -u 's/^I: /rootfs: /' >&2 || {
 	tail -n 30 "$tmp/log" >&2
 	say "mmdebstrap failed; its last lines stand above"
 	exit 3

@@ -23,8 +23,11 @@ done
 	DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends python3-venv >/dev/null
 }
 
-[[ -x .venv/bin/pip ]] || "$python" -m venv .venv
-pip=(.venv/bin/pip --disable-pip-version-check --quiet)
+[[ -x .venv/bin/pip ]] || {
+	say "making .venv with $("$python" --version)"
+	"$python" -m venv .venv
+}
+pip=(.venv/bin/pip --disable-pip-version-check --quiet --quiet) # twice: pip warns of every index that lacks a package
 say "installing the development tools into .venv"
 "${pip[@]}" install --require-hashes --requirement requirements-dev.lock
 "${pip[@]}" install --no-deps --no-build-isolation --no-index --editable .

@@ -1,10 +1,12 @@
 """Text, for a person: silent findings first, by the file in which the fix goes, one entry per missing symbol."""
 
+import textwrap
 from collections.abc import Iterator
 
 from atomstack.findings import Finding, Result, Severity
 
 _COLOUR = {Severity.SILENT: "35;1", Severity.ERROR: "31;1", Severity.INFO: "36"}
+_WIDTH = 110
 _SITES = 6
 _NOT_CHECKED = 10
 
@@ -29,7 +31,8 @@ def _lines(result: Result, fail_on: Severity, *, colour: bool) -> Iterator[str]:
     if result.not_checked:
         yield ""
         yield f"not decided ({len(result.not_checked)}):"
-        yield from (f"  {_plain(line)}" for line in result.not_checked[:_NOT_CHECKED])
+        for line in result.not_checked[:_NOT_CHECKED]:
+            yield from _wrapped(line, "  ")
         if len(result.not_checked) > _NOT_CHECKED:
             yield f"  … and {len(result.not_checked) - _NOT_CHECKED} more (--format json has them all)"
     yield ""
@@ -42,7 +45,7 @@ def _lines(result: Result, fail_on: Severity, *, colour: bool) -> Iterator[str]:
     )
     verdict = f"does not hold: {counts}" if failing else f"holds{f' ({counts})' if counts else ''}"
     yield _paint(f"{result.gate}: {verdict}", "31;1" if failing else "32;1", colour=colour)
-    yield result.not_established
+    yield from textwrap.wrap(result.not_established, _WIDTH)
 
 
 def _counted(key: str, value: float | str) -> str:
@@ -62,9 +65,20 @@ def _section(severity: Severity, findings: list[Finding], *, colour: bool) -> It
             yield _plain(file)
         label = _paint(severity.value, _COLOUR[severity], colour=colour)
         yield f"  {label} {code}  {_plain(symbol)}  ({_plain(_sites(group, file))})"
-        yield f"    {_plain(group[0].message)}"
+        yield from _wrapped(group[0].message, "    ")
         if group[0].moved_to:
-            yield f"    now at {_plain(', '.join(group[0].moved_to))}"
+            yield from _wrapped(f"now at {', '.join(group[0].moved_to)}", "    ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        _plain(text),
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _sites(group: list[Finding], file: str) -> str:
