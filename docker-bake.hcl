@@ -290,7 +290,7 @@ variable "PORTABLE_ROOTFS" {
 # What takes no argument is an attribute and no function: bake evaluates it once, where a function of ids that call ids
 # cost seconds. An attribute, unlike a variable, cannot be overridden from the environment.
 
-fleet = lookup(ATOMSTACK_MANIFESTS, MANIFEST, { hash = "", flavour = "rocm", gfx = [], components = {}, plugin = "allowed", toolchain = [] })
+fleet = lookup(ATOMSTACK_MANIFESTS, MANIFEST, { description = "", hash = "", flavour = "rocm", gfx = [], components = {}, plugin = "allowed", toolchain = [] })
 
 portable = fleet.flavour == "portable"
 
@@ -464,7 +464,7 @@ stack_json = jsonencode({
   tag        = tag("atom-vllm", stack_id)
   unlocked   = unlocked_pins
   flavour    = fleet.flavour
-  manifest   = { name = MANIFEST, hash = fleet.hash, gfx = fleet.gfx, plugin = fleet.plugin, toolchain = fleet.toolchain }
+  manifest   = { name = MANIFEST, description = fleet.description, hash = fleet.hash, gfx = fleet.gfx, plugin = fleet.plugin, toolchain = fleet.toolchain }
   components = components
 })
 

@@ -9,6 +9,7 @@ Standard library only, for it runs in the image it describes.
 
 import argparse
 import json
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -102,15 +103,18 @@ def _stack_lines(stack):
     plugin = {
         "allowed": "ATOM ships disabled; ATOM_DISABLE_VLLM_PLUGIN=0 enables it",
         "forbidden": "ATOM ships disabled, and the manifest forbids enabling it",
-    }
+    }.get(manifest["plugin"], manifest["plugin"])
+    if manifest["plugin"] == "allowed" and os.environ.get("ATOM_DISABLE_VLLM_PLUGIN") == "0":
+        plugin = "ATOM ships disabled, and is enabled in this container (ATOM_DISABLE_VLLM_PLUGIN=0)"
     yield from table(
         [
             ["image", stack["tag"]],
             ["stack", stack["stack_id"]],
             ["locked", "every pin" if not unlocked else f"no: {', '.join(unlocked)}"],
             ["manifest", f"{manifest['name']}, sha256:{manifest['hash']}"],
+            ["fleet", manifest["description"]],
             ["GPUs", ", ".join(manifest["gfx"]) or f"none, this image runs on the CPU ({stack['flavour']})"],
-            ["plugin", plugin.get(manifest["plugin"], manifest["plugin"])],
+            ["plugin", plugin],
         ],
         indent="",
     )

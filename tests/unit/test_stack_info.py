@@ -37,6 +37,7 @@ STACK = {
         "name": "instinct",
         "hash": "ab" * 32,
         "gfx": ["gfx942", "gfx950"],
+        "description": "AMD Instinct MI300X (gfx942)",
         "plugin": "allowed",
         "toolchain": [],
     },
@@ -188,3 +189,9 @@ def test_stand_ins_are_called_what_they_are(root):
 
 def test_an_unknown_format_is_a_usage_error(root):
     assert stack_info(root, "--format", "yaml").returncode == 2
+
+
+def test_text_says_that_this_container_enables_the_plugin(root, monkeypatch):
+    assert "ships disabled; ATOM_DISABLE_VLLM_PLUGIN=0 enables it" in stack_info(root).stdout
+    monkeypatch.setenv("ATOM_DISABLE_VLLM_PLUGIN", "0")
+    assert "is enabled in this container" in stack_info(root).stdout

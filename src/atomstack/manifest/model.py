@@ -45,5 +45,5 @@ def render(manifests: Iterable[Manifest]) -> dict[str, dict[str, Any]]:
     """
     rendered = {m.name: m.as_dict() for m in manifests}
     for entry in rendered.values():
-        del entry["name"], entry["description"], entry["rootfs"]
+        del entry["name"], entry["rootfs"]
     return rendered
