@@ -15,7 +15,9 @@ def moved_to(host: Host, module: str, name: str | None) -> tuple[str, ...]:
     """Up to three places, as `module:name`, that define what `module` no longer has; modules for a missing module."""
     if name is None or name == "*":
         last = module.rpartition(".")[2]
-        found = [other for other in host.module_names() if other.rpartition(".")[2] == last and _akin(module, other)]
+        same = [other for other in host.module_names() if other.rpartition(".")[2] == last and other != module]
+        akin = [other for other in same if len(set(other.split(".")) & set(module.split("."))) > 2]
+        found = akin or (same if len(same) == 1 else [])  # a name that many modules have tells nothing
         return tuple(sorted(found, key=lambda place: _distance(module, place))[:_AT_MOST])
     places: dict[str, str] = {}
     for path, kind in host.definitions(name):
@@ -23,12 +25,6 @@ def moved_to(host: Host, module: str, name: str | None) -> tuple[str, ...]:
     nearest = sorted(places, key=lambda place: (places[place] == "=", _distance(module, place)))
     found = [place for place in nearest[:_CANDIDATES] if place != module and _defines(host, place, name)]
     return tuple(f"{place}:{name}" for place in _of_one_kind(found, places, name)[:_AT_MOST])
-
-
-def _akin(module: str, other: str) -> bool:
-    """Whether two modules of one last name share more than that and the package, where there is more to share."""
-    old, new = set(module.split(".")), set(other.split("."))
-    return module != other and len(old & new) >= min(3, len(old))
 
 
 def _of_one_kind(found: Iterable[str], places: dict[str, str], name: str) -> list[str]:
