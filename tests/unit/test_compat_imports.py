@@ -222,8 +222,33 @@ def test_names_the_new_place_nearest_first(tmp_path: Path) -> None:
 
 
 def test_names_the_new_place_of_a_module(tmp_path: Path) -> None:
-    found = result(tmp_path, "import host.old.thing\n", {"new/__init__.py": "", "new/thing.py": ""})
-    assert found.findings[0].moved_to == ("host.new.thing",)
+    host = {"new/__init__.py": "", "new/thing/__init__.py": "", "new/thing/part.py": "", "part.py": ""}
+    found = result(tmp_path, "import host.old.thing.part\n", host)
+    assert found.findings[0].moved_to == ("host.new.thing.part",)  # host.part shares too little
+
+
+LADDERS = {
+    "an inner try deals with it": "try:\n    try:\n        from host.a import gone\n        HAS = True\n    except ImportError:\n"
+    "        HAS = False\n    if HAS:\n        host.a.gone\nfinally:\n    pass",
+    "the first handler that catches runs": "try:\n    import host.gone\nexcept ModuleNotFoundError:\n    pass\n"
+    "except ImportError:\n    from host.a import gone",
+    "the flag as it is at that line": "try:\n    from host.a import gone\n    HAS = True\nexcept ImportError:\n    HAS = False\n"
+    "if HAS:\n    host.a.gone\ntry:\n    from host.a import X\n    HAS = True\nexcept ImportError:\n    HAS = False",
+    "nothing runs after an import that fails": "try:\n    from host.a import gone\n    host.a.gone\nexcept ImportError:\n    pass",
+    "this Python is never that old": "import sys\nif sys.version_info >= (3, 8):\n    pass\nelse:\n    from host.a import gone",
+}
+
+
+@pytest.mark.parametrize("name", LADDERS)
+def test_what_python_never_runs(tmp_path: Path, name: str) -> None:
+    assert said(result(tmp_path, f"import host.a\n{LADDERS[name]}\n", HOST)) == []
+
+
+def test_what_python_does_run(tmp_path: Path) -> None:
+    source = "import host.a\ntry:\n    from host.a import X\n    HAS = True\nexcept ImportError:\n    HAS = False\nif HAS:\n    host.a.gone"
+    assert said(result(tmp_path, source, HOST)) == ["error missing-attribute host.a:gone"]
+    source = "import host.a\ntry:\n    from host.a import gone\nexcept ModuleNotFoundError:\n    pass\nexcept ImportError:\n    import host.gone"
+    assert said(result(tmp_path, source, HOST)) == ["error unresolved-import host.a:gone"]
 
 
 @pytest.mark.parametrize(

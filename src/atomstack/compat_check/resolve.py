@@ -190,8 +190,11 @@ class Resolver:
 
     # --- conditions
 
-    def state(self, conditions: Conditions) -> State:
-        """Whether a site under these conditions runs in this host."""
+    def state(self, conditions: Conditions, line: int = 0) -> State:
+        """Whether a site under these conditions runs in this host.
+
+        `line` for one that is no import itself: it does not run after one in the same `try` that fails.
+        """
         undecided = State(live=True)
         for condition in conditions:
             match condition:
@@ -210,14 +213,18 @@ class Resolver:
                 case AfterBody(statement=statement):
                     if any(self.fails(statement, handler) for handler in statement.handlers):
                         return State(live=False, why="the import before it fails")
+                    if any(self._escapes(site, statement) is None for site in statement.imports):
+                        undecided = State(live=None, why="after an import that is undecided")
                 case InFunction(function=function):
                     called = self._called(function)
                     if called.live is False:
                         return called
                     if called.live is None:
                         undecided = called
-                case InBody():
-                    pass
+                case InBody(statement=statement) if any(
+                    site.line < line and self._escapes(site, statement) for site in statement.imports
+                ):
+                    return State(live=False, why="the import before it fails")
         return undecided
 
     def _holds(self, condition: Tested) -> bool | None:
@@ -366,10 +373,10 @@ class Resolver:
             return None
         running: list[Binding] = []
         for binding in bindings:
-            state = self.state(binding.conditions)
+            state = self.state(binding.conditions, binding.line)
             if state.live is None:
                 return None
-            if state.live is False or self._follows_failure(binding):
+            if state.live is False:
                 continue
             reference = binding.reference
             if reference is not None and self.find(reference.module, reference.name) is not Presence.PRESENT:
@@ -384,16 +391,6 @@ class Resolver:
         ):
             return None
         return running[-1]
-
-    def _follows_failure(self, binding: Binding) -> bool:
-        return any(
-            isinstance(condition, InBody)
-            and any(
-                site.line < binding.line and self._escapes(site, condition.statement) is True
-                for site in condition.statement.imports
-            )
-            for condition in binding.conditions
-        )
 
     # --- versions
 

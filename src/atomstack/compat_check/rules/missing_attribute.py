@@ -22,7 +22,7 @@ def findings(context: Context) -> Iterator[Finding]:
             found = context.resolver.lookup(use.names, use.scope)
             if found is None or found.presence is Presence.PRESENT or _is_patched_here(context, use, found):
                 continue
-            state = context.resolver.state(use.conditions)
+            state = context.resolver.state(use.conditions, use.line)
             if state.live is False or context.resolver.guard(use.conditions, "AttributeError") is not None:
                 continue  # an optional attribute, and its absence is handled
             if found.presence is Presence.UNKNOWN:
