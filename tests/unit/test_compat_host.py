@@ -37,6 +37,7 @@ CASES = {
     ),
     "type checking or": ("if TYPE_CHECKING or HAS:\n    import json as tl\nelse:\n    tl = None\n", "tl", ""),
     "module attributes": ("", "__name__ __file__ __doc__ __dict__ __path__", "__version__"),
+    "lazy loader": ("x = LazyLoader('y', globals(), 'z')\n", "x y", "z w"),
     "globals by name": ("globals()['made'] = 1\n", "made", "other"),
     "getattr if": (
         "def __getattr__(n):\n    if n == 'a' or n == 'b':\n        return 1\n    raise AttributeError(n)\n",

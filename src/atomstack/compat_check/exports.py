@@ -163,6 +163,8 @@ def _namespace_write(node: ast.AST, *, top: bool) -> str | tuple[str] | None:
         case ast.Assign(value=value) if _is_namespace(value):
             return "hands its globals() to others"
         case ast.Call(func=function, args=[_, *_] as arguments) if any(map(_is_namespace, arguments)):
+            if (syntax.dotted(function) or ("",))[-1] == "LazyLoader" and (name := syntax.string(arguments[0])):
+                return (name,)  # TensorFlow's, which vLLM has: LazyLoader("numba", globals(), "numba")
             # protobuf: BuildTopDescriptorsAndMessages(DESCRIPTOR, "x_pb2", globals())
             if not (isinstance(function, ast.Name) and function.id in _READERS):
                 return "hands its globals() to others"

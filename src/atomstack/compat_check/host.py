@@ -73,6 +73,7 @@ class Host:
         self._constants: dict[tuple[str, str], object] = {}
         self._known: dict[tuple[str, str], Presence] = {}
         self._targets: dict[tuple[str, str], Target | None] = {}
+        self._paths_with: dict[bytes, list[str]] = {}
         self._usages: dict[str, Usage | None] = {}
         self._known_modules: dict[str, Presence] = {}
         self._reasons: dict[tuple[str, str], str] = {}
@@ -131,7 +132,9 @@ class Host:
 
     def sources_with(self, needle: bytes) -> Iterator[tuple[str, bytes]]:
         """Path and content of every Python file whose bytes contain `needle`."""
-        return ((path, source) for path, source in self.sources() if needle in source)
+        if needle not in self._paths_with:
+            self._paths_with[needle] = [path for path, source in self.sources() if needle in source]
+        return ((path, self.source(path)) for path in self._paths_with[needle])
 
     def module(self, name: str) -> Module | None:
         """The export table of a module, or None when there is none that can be read."""

@@ -48,7 +48,7 @@ def class_has(host: Host, target: Target, name: str) -> Presence:
         if not isinstance(node, ast.ClassDef) or len(seen) > _CLASSES:
             answer = Presence.UNKNOWN
             continue
-        if any(name == own for own in _own(node)) or host.set_from_outside(one.symbol, name):
+        if any(name == own for own in _own(node)):
             return Presence.PRESENT
         if _may_add(node):
             answer = Presence.UNKNOWN
@@ -61,6 +61,8 @@ def class_has(host: Host, target: Target, name: str) -> Presence:
                     return Presence.PRESENT
                 case None:
                     answer = Presence.UNKNOWN
+    if answer is Presence.MISSING and any(host.set_from_outside(one.symbol, name) for one in seen):
+        return Presence.PRESENT
     return answer
 
 
