@@ -13,7 +13,7 @@ ifeq ($(origin ENV),command line)
 endif
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
 
 # --- set-up
 
