@@ -519,6 +519,8 @@ function "cache_to" {
   result = CACHE == "" ? [] : ["type=registry,ref=${CACHE}:${name}-${id},mode=max"]
 }
 
+# An image target names its output, although it is the default: bake gives annotations to named outputs only.
+
 # --- targets -------------------------------------------------------------------------------------------------------
 
 group "default" {
@@ -597,6 +599,7 @@ target "base" {
   tags        = [tag("base", base_id)]
   labels      = labels("base", base_id)
   annotations = annotations(labels("base", base_id))
+  output      = ["type=image"]
   cache-from  = cache("base", base_id)
   cache-to    = cache_to("base", base_id)
 }
@@ -620,6 +623,7 @@ target "torch" {
   tags        = [tag("torch", torch_id)]
   labels      = labels("torch", torch_id)
   annotations = annotations(labels("torch", torch_id))
+  output      = ["type=image"]
   cache-from  = cache("torch", torch_id)
   cache-to    = cache_to("torch", torch_id)
 }
@@ -699,6 +703,7 @@ target "vllm" {
   tags        = [tag("vllm", vllm_id)]
   labels      = labels("vllm", vllm_id)
   annotations = annotations(labels("vllm", vllm_id))
+  output      = ["type=image"]
   cache-from  = cache("vllm", vllm_id)
   cache-to    = cache_to("vllm", vllm_id)
 }
@@ -719,6 +724,7 @@ target "atom-vllm" {
   tags        = [tag("atom-vllm", stack_id)]
   labels      = stack_labels
   annotations = annotations(stack_labels)
+  output      = ["type=image"]
   cache-from  = cache("atom-vllm", stack_id)
   cache-to    = cache_to("atom-vllm", stack_id)
 }

@@ -1,7 +1,10 @@
 """What holds for every image that this repository builds for MANIFEST=portable, base included."""
 
+import json
 import os
 import subprocess
+import tarfile
+from pathlib import Path
 
 from e2e.conftest import REPOSITORY, docker, in_image
 
@@ -14,6 +17,21 @@ def mirrors() -> set[str]:
     return {word for word in lines.split() if "://" in word}
 
 
+def annotations(image: str, folder: Path) -> dict[str, str]:
+    """The annotations in the image manifest for linux/amd64, read from the layout that `docker save` writes."""
+    docker("save", "--output", str(folder / "image.tar"), image)
+    with tarfile.open(folder / "image.tar") as layout:
+
+        def blob(digest: str) -> dict:
+            return json.load(layout.extractfile(f"blobs/{digest.replace(':', '/')}"))
+
+        index = blob(json.load(layout.extractfile("index.json"))["manifests"][0]["digest"])
+        (manifest,) = [m["digest"] for m in index["manifests"] if m["platform"]["architecture"] == "amd64"]
+        found = blob(manifest).get("annotations", {})
+    (folder / "image.tar").unlink()
+    return found
+
+
 class TestBase:
     """The base image; the classes of the images that stand on it inherit these tests."""
 
@@ -21,6 +39,10 @@ class TestBase:
 
     def test_labels_are_those_that_bake_resolved(self, images, inspected):
         assert inspected["Config"]["Labels"] == images.plan(self.target)[self.target]["labels"]
+
+    def test_annotations_say_what_the_labels_say(self, images, image, tmp_path):
+        labels = images.plan(self.target)[self.target]["labels"]
+        assert annotations(image, tmp_path) == {key: value for key, value in labels.items() if value}
 
     def test_apt_knows_no_mirror_of_the_machine_that_built_it(self, image):
         known = in_image(image, "cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null; true")
