@@ -107,7 +107,7 @@ docker-check: setup builder ## BuildKit's own check of every Dockerfile
 cases: setup ## compat-check on real packages, and the public measurement
 	@$(VENV)/pytest -q tests/cases --durations=5
 
-e2e: portable ## build, start and question the portable image
+e2e: setup portable ## build, start and question the portable image
 	@$(VENV)/pytest -v tests/e2e --durations=0
 
 test: ## everything: check, then the real thing

@@ -22,7 +22,7 @@ def make(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[st
 
 
 def test_make_help_has_one_line_for_every_target() -> None:
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE))
     listed = [line.split()[1] for line in make("help").stdout.splitlines()]
     assert sorted(listed) == sorted(targets)
     assert make().stdout == make("help").stdout
@@ -30,7 +30,7 @@ def test_make_help_has_one_line_for_every_target() -> None:
 
 def test_every_tool_of_a_rule_is_made_by_its_setup() -> None:
     """In a fresh clone there is no .venv: whichever rule is typed first makes it."""
-    rules = re.findall(r"^([a-z-]+):([^#\n]*).*\n((?:\t.*\n)+)", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    rules = re.findall(r"^([a-z0-9-]+):([^#\n]*).*\n((?:\t.*\n)+)", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
     assert len(rules) > 15
     for name, needs, body in rules:
         if "$(VENV)" in body or "bake.sh" in body:
