@@ -1,5 +1,6 @@
 """An image reference -> its digest, against a real registry (Debian's docker-registry) on this machine."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -22,15 +23,17 @@ MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 def program() -> Path:
     """The registry of Debian's package, unpacked and not installed."""
     registry = CACHE / "docker-registry/usr/bin/docker-registry"
-    if not registry.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        fetch = ["apt-get", "--quiet=2", "download", "docker-registry"]
-        if subprocess.run(fetch, cwd=CACHE, check=False, capture_output=True).returncode != 0:
-            subprocess.run(["apt-get", "--quiet=2", "update"], check=False, capture_output=True)
-            subprocess.run(fetch, cwd=CACHE, check=True)
-        (package,) = CACHE.glob("docker-registry_*.deb")
-        subprocess.run(["dpkg-deb", "--extract", package, CACHE / "docker-registry"], check=True)
-        package.unlink()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "docker-registry.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the unit tests run in several processes
+        if not registry.exists():
+            fetch = ["apt-get", "--quiet=2", "download", "docker-registry"]
+            if subprocess.run(fetch, cwd=CACHE, check=False, capture_output=True).returncode != 0:
+                subprocess.run(["apt-get", "--quiet=2", "update"], check=False, capture_output=True)
+                subprocess.run(fetch, cwd=CACHE, check=True)
+            (package,) = CACHE.glob("docker-registry_*.deb")
+            subprocess.run(["dpkg-deb", "--extract", package, CACHE / "docker-registry"], check=True)
+            package.unlink()
     return registry
 
 
