@@ -15,6 +15,7 @@ from pathlib import Path
 from atomstack import __version__
 from atomstack.errors import EXIT_FINDINGS, EXIT_HOLDS, EXIT_NOT_CHECKED, AtomstackError, StaleError, UsageError
 from atomstack.findings import Severity
+from atomstack.report import FORMATS, render
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,8 +65,9 @@ def _add_compat_check(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         help="import package of CONSUMER, where it holds several (or that of HOST)",
     )
     command.add_argument("--against", metavar="HOST", required=True, help="the package whose internals it uses")
-    command.add_argument("--format", choices=["text", "json"], default="text", help="of what is printed")
-    command.add_argument("--json", metavar="FILE", type=Path, help="write the result there as JSON, too")
+    command.add_argument("--format", choices=FORMATS, default="text", help="of what is printed (default: text)")
+    for form in FORMATS:
+        command.add_argument(f"--{form}", metavar="FILE", type=Path, help=f"write the result there as {form}, too")
     command.add_argument(
         "--fail-on",
         choices=[severity.value for severity in Severity],
@@ -77,38 +79,35 @@ def _add_compat_check(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 def _compat_check(args: argparse.Namespace) -> int:
     from atomstack.compat_check import check, open_pair
-    from atomstack.report import json_report, text
 
-    if args.json:
-        _forget(args.json)
+    files: dict[str, Path] = {form: file for form in FORMATS if (file := getattr(args, form)) is not None}
+    for form, file in files.items():
+        _forget(form, file)
     result = check(*open_pair(args.consumer, args.against, args.package))
     fail_on = Severity(args.fail_on)
-    if args.json:
-        _write(args.json, json_report.render(result, fail_on))
-    if args.format == "json":
-        print(json_report.render(result, fail_on), end="")
-    else:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")
-        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        print(text.render(result, fail_on, colour=colour), end="")
+    for form, file in files.items():
+        _write(form, file, render(form, result, fail_on))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    print(render(args.format, result, fail_on, colour=colour), end="")
     return EXIT_FINDINGS if result.failing(fail_on) else EXIT_HOLDS
 
 
-def _forget(file: Path) -> None:
+def _forget(form: str, file: Path) -> None:
     """Remove an earlier result, never a device or a link: a check that cannot be made must not seem to have one."""
     try:
         if file.is_file() and not file.is_symlink():
             file.unlink()
     except OSError as error:
-        raise UsageError(f"--json {file}: {error.strerror}") from None
+        raise UsageError(f"--{form} {file}: {error.strerror}") from None
 
 
-def _write(file: Path, document: str) -> None:
+def _write(form: str, file: Path, document: str) -> None:
     try:
-        file.write_text(document, encoding="utf-8")
+        file.write_text(document, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise UsageError(f"--json {file}: {error.strerror}") from None
+        raise UsageError(f"--{form} {file}: {error.strerror}") from None
 
 
 def _add_lock(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -1,4 +1,4 @@
-"""The two formats: what a machine reads is DESIGN.md's schema 1; what a person reads puts silent first."""
+"""Text and JSON: what a machine reads is DESIGN.md's schema 1; what a person reads puts silent first."""
 
 import json
 
@@ -37,7 +37,7 @@ CLEAN = Result("compat-check", RESULT.inputs, RESULT.summary, (), RESULT.not_est
 def test_json_is_schema_1() -> None:
     document = json.loads(json_report.render(RESULT, Severity.ERROR))
     assert list(document) == [
-        *("schema", "gate", "verdict", "inputs", "summary"),
+        *("schema", "gate", "verdict", "fail_on", "inputs", "summary"),
         *("findings", "not_checked", "not_established"),
     ]
     assert (document["schema"], document["gate"], document["verdict"]) == (1, "compat-check", "fails")
@@ -46,6 +46,7 @@ def test_json_is_schema_1() -> None:
         "version": "1.0",
         "kind": "directory",
         "content_hash": "sha256:aa",
+        "prefix": "",
     }
     assert list(document["summary"]) == [
         *("import_sites", "distinct_symbols", "patch_sites"),
@@ -60,6 +61,7 @@ def test_json_is_schema_1() -> None:
         "message": "no f",
         "guard": "if hasattr(m, 'f')",
         "moved_to": ["vllm.n:f"],
+        "accepted": None,
     }
 
 

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 
 from atomstack.compat_check import syntax
 from atomstack.compat_check.context import Context
@@ -19,7 +20,7 @@ from atomstack.compat_check.rules import (
 )
 from atomstack.compat_check.usage import Usage, scan
 from atomstack.errors import CannotCheckError, UnreadableError
-from atomstack.findings import Finding, Input, Result
+from atomstack.findings import Check, Finding, Input, Result
 from atomstack.sources.tree import SourceTree
 
 NOT_ESTABLISHED = (
@@ -64,6 +65,7 @@ def check(consumer: SourceTree, host: SourceTree) -> Result:
             findings=tuple(dict.fromkeys(found)),
             not_established=NOT_ESTABLISHED,
             not_checked=tuple(unchecked.sentences(context)),
+            checks=tuple(_described(rule) for rule in (unreadable, *_RULES)),
         )
 
 
@@ -141,6 +143,12 @@ def _patches(context: Context) -> Iterator[list[str]]:
             for site, found in zip(usage.patches, looked_up, strict=True)
             if found and found.name == site.names[-1]
         ]
+
+
+def _described(rule: ModuleType) -> Check:
+    """A rule's code, and the first line of its docstring after it: what a finding says."""
+    first = (rule.__doc__ or "").partition("\n")[0]
+    return Check(rule.CODE, first.partition(": ")[2])
 
 
 def _input(role: str, tree: SourceTree) -> Input:

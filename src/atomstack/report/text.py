@@ -4,11 +4,14 @@ import textwrap
 from collections.abc import Iterator
 
 from atomstack.findings import Finding, Result, Severity
+from atomstack.report import words
 
 _COLOUR = {Severity.SILENT: "35;1", Severity.ERROR: "31;1", Severity.INFO: "36"}
 _WIDTH = 110
 _SITES = 6
 _NOT_CHECKED = 10
+_BELOW = frozenset(("unchecked",))
+"""Codes whose findings `not_checked` says in words."""
 
 
 def render(result: Result, fail_on: Severity, *, colour: bool = False) -> str:
@@ -16,18 +19,18 @@ def render(result: Result, fail_on: Severity, *, colour: bool = False) -> str:
     return "\n".join(_lines(result, fail_on, colour=colour)) + "\n"
 
 
-def _plain(text: str) -> str:
-    """What the checked packages say, without what would steer a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
-
-
 def _lines(result: Result, fail_on: Severity, *, colour: bool) -> Iterator[str]:
-    sides = " against ".join(
-        f"{_plain(i.name)} {_plain(i.version or '(version unknown)')} ({i.kind})" for i in result.inputs
-    )
-    yield f"{result.gate}: {sides}"
-    for severity in (Severity.SILENT, Severity.ERROR):
-        yield from _section(severity, [f for f in result.findings if f.severity is severity], colour=colour)
+    if result.headline:
+        yield words.plain(result.headline)
+    yield f"{result.gate}: {words.sides(result)}"
+    open_ones = [f for f in result.findings if f.accepted is None and f.code not in _BELOW]
+    for severity in Severity:
+        yield from _section(result, severity, [f for f in open_ones if f.severity is severity], colour=colour)
+    if accepted := [f for f in result.findings if f.accepted is not None]:
+        yield ""
+        yield f"accepted ({len(accepted)}):"
+        for f in accepted:
+            yield from _wrapped(f"{f.severity} {f.code} {f.symbol} ({result.path(f)}:{f.line}): {f.accepted}", "  ")
     if result.not_checked:
         yield ""
         yield f"not decided ({len(result.not_checked)}):"
@@ -36,43 +39,35 @@ def _lines(result: Result, fail_on: Severity, *, colour: bool) -> Iterator[str]:
         if len(result.not_checked) > _NOT_CHECKED:
             yield f"  … and {len(result.not_checked) - _NOT_CHECKED} more (--format json has them all)"
     yield ""
-    yield ", ".join(_counted(key, value) for key, value in result.summary.items())
-    failing = result.failing(fail_on)
-    counts = ", ".join(
-        f"{number} {severity}"
-        for severity in Severity
-        if (number := sum(f.severity is severity for f in result.findings))
-    )
-    verdict = f"does not hold: {counts}" if failing else f"holds{f' ({counts})' if counts else ''}"
-    yield _paint(f"{result.gate}: {verdict}", "31;1" if failing else "32;1", colour=colour)
+    yield ", ".join(words.counted(key, value) for key, value in result.summary.items())
+    verdict = f"{result.gate}: {words.verdict(result, fail_on)}"
+    yield _paint(verdict, "31;1" if result.failing(fail_on) else "32;1", colour=colour)
     yield from textwrap.wrap(result.not_established, _WIDTH)
 
 
-def _counted(key: str, value: float | str) -> str:
-    return f"{key} {value}" if isinstance(value, str) else f"{value:,} {key.replace('_', ' ')}"
-
-
-def _section(severity: Severity, findings: list[Finding], *, colour: bool) -> Iterator[str]:
-    """One entry per symbol and code, under the file of its first site."""
-    entries: dict[tuple[str, str], list[Finding]] = {}
+def _section(result: Result, severity: Severity, findings: list[Finding], *, colour: bool) -> Iterator[str]:
+    """One entry per code, symbol and message, under the file of its first site."""
+    entries: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
-        entries.setdefault((finding.code, finding.symbol), []).append(finding)
+        entries.setdefault((finding.code, finding.symbol, finding.message), []).append(finding)
     file = ""
-    for (code, symbol), group in sorted(entries.items(), key=lambda entry: (entry[1][0].file, entry[1][0].line)):
+    for (code, symbol, message), group in sorted(
+        entries.items(), key=lambda entry: (entry[1][0].file, entry[1][0].line)
+    ):
         if group[0].file != file:
             file = group[0].file
             yield ""
-            yield _plain(file)
+            yield words.plain(result.path(group[0]))
         label = _paint(severity.value, _COLOUR[severity], colour=colour)
-        yield f"  {label} {code}  {_plain(symbol)}  ({_plain(_sites(group, file))})"
-        yield from _wrapped(group[0].message, "    ")
+        yield f"  {label} {code}  {words.plain(symbol)}  ({words.plain(_sites(result, group))})"
+        yield from _wrapped(message, "    ")
         if group[0].moved_to:
             yield from _wrapped(f"now at {', '.join(group[0].moved_to)}", "    ")
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(
-        _plain(text),
+        words.plain(text),
         _WIDTH,
         initial_indent=indent,
         subsequent_indent=indent + "  ",
@@ -81,10 +76,10 @@ def _wrapped(text: str, indent: str) -> list[str]:
     )
 
 
-def _sites(group: list[Finding], file: str) -> str:
-    """`line 3, 9; other.py:4 and 2 more`: lines of this file, then places in others."""
-    here = [str(finding.line) for finding in group if finding.file == file]
-    there = [f"{finding.file}:{finding.line}" for finding in group if finding.file != file]
+def _sites(result: Result, group: list[Finding]) -> str:
+    """`line 3, 9; other.py:4 and 2 more`: lines of the first one's file, then places in others."""
+    here = [str(finding.line) for finding in group if finding.file == group[0].file]
+    there = [f"{result.path(finding)}:{finding.line}" for finding in group if finding.file != group[0].file]
     text = f"line {', '.join(here[:_SITES])}{' …' if len(here) > _SITES else ''}"
     if there:
         text += f"; {', '.join(there[:_SITES])}"
