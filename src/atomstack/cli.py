@@ -71,8 +71,16 @@ def _add_compat_check(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     command.add_argument(
         "--fail-on",
         choices=[severity.value for severity in Severity],
-        default=Severity.ERROR.value,
-        help="exit 1 on findings of this severity or a worse one (default: error, which is silent too)",
+        help="exit 1 on findings of this severity or a worse one (default: what the consumer's pyproject.toml says, "
+        "else error, which is silent too)",
+    )
+    command.add_argument(
+        "--relocations",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="a table of where CONSUMER looks for symbols of HOST, beside those that it holds",
     )
     command.set_defaults(run=_compat_check)
 
@@ -83,8 +91,8 @@ def _compat_check(args: argparse.Namespace) -> int:
     files: dict[str, Path] = {form: file for form in FORMATS if (file := getattr(args, form)) is not None}
     for form, file in files.items():
         _forget(form, file)
-    result = check(*open_pair(args.consumer, args.against, args.package))
-    fail_on = Severity(args.fail_on)
+    result = check(*open_pair(args.consumer, args.against, args.package), args.relocations)
+    fail_on = Severity(args.fail_on) if args.fail_on else result.fail_on or Severity.ERROR
     for form, file in files.items():
         _write(form, file, render(form, result, fail_on))
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -70,7 +70,8 @@ class Result:
 
     `headline` is the first line of a report for a person, or "". `not_checked` lists, in words, what the gate saw and
     could not decide. `not_established` is the sentence every report ends with: what a clean result is no evidence of.
-    `checks` are the codes that were looked for. `details` is what a machine is told besides, under names of its own.
+    `checks` are the codes that were looked for; `fail_on` is what the consumer asks to fail on, if it does. `details`
+    is what a machine is told besides, under names of its own.
     """
 
     gate: str
@@ -81,6 +82,7 @@ class Result:
     not_checked: tuple[str, ...] = field(default=())
     checks: tuple[Check, ...] = field(default=())
     headline: str = ""
+    fail_on: Severity | None = None
     details: Mapping[str, object] = field(default_factory=dict)
 
     def failing(self, fail_on: Severity) -> tuple[Finding, ...]:

@@ -1,25 +1,31 @@
 """The gate: consumer and host in, one result out."""
 
+import dataclasses
 import gc
+import posixpath
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
-from atomstack.compat_check import syntax
+from atomstack.compat_check import declared, relocations, syntax
 from atomstack.compat_check.context import Context
 from atomstack.compat_check.host import Host
 from atomstack.compat_check.resolve import Resolver
 from atomstack.compat_check.rules import (
     missing_attribute,
     missing_patch_target,
+    relocation,
     unchecked,
     unreadable,
     unresolved_import,
+    unused_acceptance,
 )
 from atomstack.compat_check.usage import Usage, scan
-from atomstack.errors import CannotCheckError, UnreadableError
+from atomstack.errors import CannotCheckError, UnreadableError, UsageError
 from atomstack.findings import Check, Finding, Input, Result
 from atomstack.sources.tree import SourceTree
 
@@ -33,25 +39,34 @@ _FEW = 5
 _RULES = (unresolved_import, missing_attribute, missing_patch_target, unchecked)
 
 
-def check(consumer: SourceTree, host: SourceTree) -> Result:
+def check(consumer: SourceTree, host: SourceTree, tables: Sequence[Path] = ()) -> Result:
     """What of the host the consumer uses and this host lacks.
 
-    Raises CannotCheckError when the consumer uses nothing of the host: a wrong pair must not look like a clean one.
+    `tables` are relocation tables beside those that the consumer holds. Raises CannotCheckError when the consumer uses
+    nothing of the host: a wrong pair must not look like a clean one.
     """
     started = time.perf_counter()
+    own = declared.settings(consumer)
+    moves = _tables(consumer, host, own, tables)
     with _without_collector():
         usages, found = _read(consumer, host.package)
         sites = [site for usage in usages for site in usage.imports if not site.dynamic]
-        if not any(usage.imports for usage in usages) and not found:
+        if not any(usage.imports for usage in usages) and not found and not moves:
             raise CannotCheckError(
                 f"{consumer.origin}: no import of {host.package} in package {consumer.package}, TYPE_CHECKING aside; "
                 f"is this the package that uses it? Where there are several, `--package NAME` says which"
             )
         offered = Host(host)
         context = Context(tuple(usages), offered, Resolver(offered, usages, _mentioned(consumer)), _sources(consumer))
+        states = relocation.states(offered, moves)
+        found += relocation.findings(context, states)
         for rule in _RULES:
             found += rule.findings(context)
+        found, unused = declared.accept(list(dict.fromkeys(found)), own, consumer.prefix)
+        place = declared.beside(own.file, consumer.prefix)
+        found += [unused_acceptance.finding(entry, place) for entry in unused]
         found.sort(key=lambda f: (f.severity.rank, f.file, f.line, f.symbol))
+        meant = declared.declarations(consumer, _names(host), own)
         return Result(
             gate="compat-check",
             inputs=(_input("consumer", consumer), _input("host", host)),
@@ -59,13 +74,20 @@ def check(consumer: SourceTree, host: SourceTree) -> Result:
                 "import_sites": len(sites),
                 "distinct_symbols": len({site.symbol for site in sites}),
                 "patch_sites": sum(map(len, _patches(context))),
+                **_counted(states),
                 "modules_parsed": len(usages) + offered.modules_parsed,
                 "seconds": round(time.perf_counter() - started, 3),
             },
-            findings=tuple(dict.fromkeys(found)),
+            findings=tuple(found),
             not_established=NOT_ESTABLISHED,
             not_checked=tuple(unchecked.sentences(context)),
-            checks=tuple(_described(rule) for rule in (unreadable, *_RULES)),
+            checks=tuple(_described(rule) for rule in (unreadable, relocation, unused_acceptance, *_RULES)),
+            headline=declared.headline(_name(consumer), meant, host.version),
+            fail_on=own.fail_on,
+            details={
+                "declared": [declaration.as_dict() for declaration in meant],
+                "relocations": [state.as_dict() for state in states],
+            },
         )
 
 
@@ -151,5 +173,55 @@ def _described(rule: ModuleType) -> Check:
     return Check(rule.CODE, first.partition(": ")[2])
 
 
+def _names(tree: SourceTree) -> list[str]:
+    return [tree.package, *([tree.distribution] if tree.distribution else [])]
+
+
+def _name(tree: SourceTree) -> str:
+    return tree.distribution or tree.package
+
+
 def _input(role: str, tree: SourceTree) -> Input:
-    return Input(role, tree.distribution or tree.package, tree.version, tree.kind, tree.content_hash())
+    return Input(role, _name(tree), tree.version, tree.kind, tree.content_hash(), tree.prefix)
+
+
+def _tables(
+    consumer: SourceTree, host: SourceTree, own: declared.Settings, given: Sequence[Path]
+) -> list[relocations.Table]:
+    """The tables about this host: those given, the one that the settings name, those among the consumer's files."""
+    contents: dict[bytes, tuple[str, bool]] = {}
+    for file in given:
+        try:
+            contents[file.read_bytes()] = str(file), True
+        except OSError as error:
+            raise UsageError(f"--relocations {file}: {error.strerror}") from None
+    if own.relocations is not None:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(own.file), own.relocations))
+        try:
+            contents.setdefault(consumer.declaration(path), (path, False))
+        except UnreadableError as error:
+            raise UsageError(f"{own.file}: [tool.compat-check] relocations: {error}") from None
+    for path in consumer.declarations():
+        if path.endswith(".json"):
+            try:
+                content = consumer.declaration(path)
+            except UnreadableError:
+                continue
+            if relocations.is_table(content):
+                contents.setdefault(content, (path, False))
+    found = []
+    for content, (path, was_given) in contents.items():
+        table = relocations.read(content, path)
+        if table.host == host.package:
+            found.append(dataclasses.replace(table, path=declared.beside(path, consumer.prefix)))
+        elif was_given:
+            raise UsageError(f"{path}: is about {table.host}, and the host is {host.package}")
+    return found
+
+
+def _counted(states: Sequence[relocation.State]) -> dict[str, int | str]:
+    """`relocations: 7 (6 here, 1 gone)`."""
+    if not states:
+        return {}
+    counts = Counter(state.state for state in states)
+    return {"relocations": f"{len(states)} ({', '.join(f'{number} {name}' for name, number in counts.items())})"}

@@ -2,11 +2,16 @@
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 from atomstack.errors import CannotCheckError, UnreadableError, UsageError
-from atomstack.sources.files import COUNT_LIMIT, FILE_LIMIT, PackageTree, is_source, shown, too_large
+from atomstack.sources.files import COUNT_LIMIT, FILE_LIMIT, PackageTree, is_declaration, is_source, shown, too_large
 from atomstack.sources.layout import package_tree
+
+_NEAR = 2
+"""Folders above a declaration outside of the package."""
+_NO_SOURCE = frozenset(("__pycache__", "node_modules", "site-packages", "venv", "build", "dist", "third_party"))
 
 
 def open_directory(path: Path, *, package: str | None) -> PackageTree:
@@ -17,7 +22,8 @@ def open_directory(path: Path, *, package: str | None) -> PackageTree:
     if itself and (path / "__init__.py").is_file():
         return _as_package(path, path.name)
     try:
-        return package_tree(DirectoryFiles(path, path), kind="directory", origin=str(path), package=package)
+        found = package_tree(DirectoryFiles(path, path), kind="directory", origin=str(path), package=package)
+        return _placed(found, path, checkout(path) or path)
     except UsageError:
         if package != path.name:
             raise
@@ -25,9 +31,21 @@ def open_directory(path: Path, *, package: str | None) -> PackageTree:
 
 
 def _as_package(path: Path, name: str) -> PackageTree:
-    return package_tree(
+    found = package_tree(
         DirectoryFiles(path.parent, path), kind="directory", origin=str(path), package=name, parent=True
     )
+    top = checkout(path.parent)
+    return _placed(found, path.parent, top) if top else found
+
+
+def checkout(folder: Path) -> Path | None:
+    """The top of the git checkout that a folder lies in."""
+    return next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+
+
+def _placed(tree: PackageTree, root: Path, top: Path) -> PackageTree:
+    inside = root.relative_to(top).as_posix()
+    return replace(tree, around=DirectoryFiles(top, top), inside="" if inside == "." else f"{inside}/")
 
 
 class DirectoryFiles:
@@ -100,6 +118,28 @@ class DirectoryFiles:
                     found.append(path)
                     self._real[path] = target
         return found
+
+    def declarations(self, package: str, *, near: bool) -> list[str]:
+        """See Files: at any depth of the package, in three levels of what lies around it. Links are left alone."""
+        found: list[str] = []
+        pending = [(package, True), *([("", False)] if near else [])]
+        count = 0
+        while pending and count <= COUNT_LIMIT:
+            folder, deep = pending.pop()
+            try:
+                entries = _entries(os.path.join(self._root, folder))
+            except CannotCheckError:
+                continue
+            for entry in entries:
+                count += 1
+                path = f"{folder}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    further = deep or (folder.count("/") < _NEAR and f"{path}/" != package)
+                    if further and not entry.name.startswith(".") and entry.name not in _NO_SOURCE:
+                        pending.append((f"{path}/", deep))
+                elif (is_declaration(path) or entry.name == "pyproject.toml") and entry.is_file(follow_symlinks=False):
+                    found.append(path)
+        return [path for path in found if path.isprintable()]
 
     def read(self, path: str) -> bytes:
         """See Files."""

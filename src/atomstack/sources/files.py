@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from packaging.utils import canonicalize_name
+
 from atomstack.errors import CannotCheckError, UnreadableError
 
 FILE_LIMIT = 16 << 20
@@ -29,8 +31,14 @@ def is_source(path: str) -> bool:
 
 
 def is_metadata(path: str) -> bool:
-    """Whether this file says what a distribution is called; they lie at most two folders deep."""
-    return path.count("/") <= 2 and posixpath.basename(path) in _METADATA
+    """Whether this file says something about a distribution: its name, at most two folders deep; what it declares."""
+    return is_declaration(path) or (path.count("/") <= 2 and posixpath.basename(path) in _METADATA)
+
+
+def is_declaration(path: str) -> bool:
+    """Whether this may be a pin of another package (`vllm-version.env`) or a relocation table."""
+    name = posixpath.basename(path).lower()
+    return (name.endswith(".env") and "version" in name) or (name.endswith(".json") and "relocation" in name)
 
 
 def member_name(name: str, origin: str) -> str:
@@ -57,6 +65,10 @@ def shown(name: str) -> str:
     return name if name.isprintable() else name.encode("unicode_escape", "surrogatepass").decode()
 
 
+def _declares(path: str) -> bool:
+    return is_declaration(path) or posixpath.basename(path) == "pyproject.toml"
+
+
 class DamagedError(UnreadableError):
     """A member is not what its archive says of it, perhaps since it was damaged on its way here."""
 
@@ -75,6 +87,9 @@ class Files(Protocol):
 
     def read(self, path: str) -> bytes:
         """The content; raises UnreadableError."""
+
+    def declarations(self, package: str, *, near: bool) -> list[str]:
+        """Declarations and pyproject.toml: below `package` ("src/vllm/") and, where `near`, beside it."""
 
 
 class ListedFiles:
@@ -104,6 +119,10 @@ class ListedFiles:
             raise UnreadableError(path, "no such file")
         return self._fetch(path)
 
+    def declarations(self, package: str, *, near: bool) -> list[str]:
+        """See Files."""
+        return [name for name in self._names if _declares(name)]
+
     def names(self) -> Sequence[str]:
         """All names, sorted."""
         return self._names
@@ -119,7 +138,8 @@ class ListedFiles:
 class PackageTree:
     """One package of a set of files: the SourceTree of every kind.
 
-    `holder` is the folder of the set that holds the package: "" or "src/".
+    `holder` is the folder of the set that holds the package: "" or "src/". `around` is the checkout or folder that the
+    set lies in, at `inside`: "" or "plugins/x/".
     """
 
     package: str
@@ -131,6 +151,43 @@ class PackageTree:
     holder: str
     listed: tuple[str, ...]
     files: Files
+    around: Files | None = None
+    inside: str = ""
+
+    @property
+    def prefix(self) -> str:
+        """See SourceTree."""
+        return f"{self.inside}{self.holder}" if self.kind == "directory" else ""
+
+    def declarations(self) -> Sequence[str]:
+        """See SourceTree."""
+        home = f"{self.inside}{self.holder}{self.package}/"
+        found = (self.around or self.files).declarations(home, near=self.around is not None)
+        projects = [path for path in found if not is_declaration(path) and home.startswith(posixpath.dirname(path))]
+        nearest = max(projects, key=len, default=None)
+        return sorted({*filter(is_declaration, found), *filter(None, (nearest, self._metadata()))})
+
+    def declaration(self, path: str) -> bytes:
+        """See SourceTree."""
+        if self.around is not None:
+            return self.around.read(path)
+        return self.files.read(path)
+
+    def _metadata(self) -> str | None:
+        """The METADATA or PKG-INFO of this distribution."""
+        folders, names = self.files.top("")
+        if "PKG-INFO" in names:
+            return f"{self.inside}PKG-INFO"
+        for folder in sorted(folders):
+            name, _, kind = folder.rpartition(".")
+            file = {"dist-info": "METADATA", "egg-info": "PKG-INFO"}.get(kind)
+            if (
+                file
+                and self.distribution
+                and canonicalize_name(name.split("-", 1)[0]) == canonicalize_name(self.distribution)
+            ):
+                return f"{self.inside}{folder}/{file}"
+        return None
 
     def paths(self) -> Sequence[str]:
         """See SourceTree."""

@@ -37,5 +37,18 @@ class SourceTree(Protocol):
     def read(self, path: str) -> bytes:
         """The content of one file; raises UnreadableError for a member that cannot or must not be read."""
 
+    @property
+    def prefix(self) -> str:
+        """What makes `paths()` relative to the checkout, or folder, that was named: `src/`; "" for an archive."""
+
+    def declarations(self) -> Sequence[str]:
+        """Files that say what the package is for: its METADATA, pyproject.toml, `*version*.env`, `*relocation*.json`.
+
+        Relative to the checkout or folder that was named, or to the archive.
+        """
+
+    def declaration(self, path: str) -> bytes:
+        """The content of one of them, or of another file there; raises UnreadableError."""
+
     def content_hash(self) -> str:
         """`sha256:<hex>` over the sorted paths and contents of the Python files."""
