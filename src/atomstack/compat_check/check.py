@@ -3,7 +3,6 @@
 import dataclasses
 import gc
 import posixpath
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from atomstack.compat_check import declared, relocations, syntax
+from atomstack.compat_check import declared, relocations, syntax, words
 from atomstack.compat_check.context import Context
 from atomstack.compat_check.host import Host
 from atomstack.compat_check.resolve import Resolver
@@ -34,7 +33,7 @@ NOT_ESTABLISHED = (
     "that the kernels are there (kernels audit), or that any number is right (the accuracy gate on real hardware)."
 )
 # `unchecked` reports what the ones before it could not decide.
-_FEW = 5
+_FEW = 20
 """Words that are searched for one by one; for more of them, all words of the consumer are listed once."""
 _RULES = (unresolved_import, missing_attribute, missing_patch_target, unchecked)
 
@@ -137,21 +136,17 @@ def _files(consumer: SourceTree) -> Iterator[tuple[str, bytes]]:
 
 def _mentioned(consumer: SourceTree) -> Callable[[str, str], bool]:
     """Whether a file other than the one given has a word; each file is read once, when first asked."""
-    words: dict[str, str | None] = {}
+    known: dict[str, str | None] = {}
     asked = 0
 
     def elsewhere(name: str, file: str) -> bool:
         nonlocal asked
         asked += 1
         if asked <= _FEW:
-            word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
-            return any(path != file and word.search(source) for path, source in _files(consumer))
-        if not words:
-            for path, source in _files(consumer):
-                for found in set(re.findall(rb"[^\W\d]\w*", source)):
-                    text = found.decode("utf-8", "replace")
-                    words[text] = path if text not in words else None  # None: in several files
-        return words.get(name, file) != file
+            return any(path != file and words.has(source, name.encode()) for path, source in _files(consumer))
+        if not known:
+            known.update(words.all_of(_files(consumer)))
+        return known.get(name, file) != file
 
     return elsewhere
 

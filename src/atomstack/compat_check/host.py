@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-from atomstack.compat_check import constants, syntax
+from atomstack.compat_check import constants, syntax, words
 from atomstack.compat_check.exports import MODULE_ATTRIBUTES, Module
 from atomstack.compat_check.lazy import LazyNames, lazy_names
 from atomstack.compat_check.usage import InBody, Usage, scan
@@ -24,10 +24,8 @@ _DEPTH = 30
 """Re-exports that are followed; the longest chain seen in torch has six."""
 
 
-# What a pattern may skip is bounded: a file that is one long line would take the square of its length.
-_FEW = 8
+_FEW = 20
 """Names that are searched for one by one; for more of them, all definitions of the host are listed once."""
-_DEFINITION = rb"(?m)^(?:[ \t]{1,8})?(class|def|async def)[ \t]+(%b)\b|^(%b)[ \t]*(?::[^=\n]{0,300})?=(?!=)"
 
 
 class Presence(Enum):
@@ -217,7 +215,7 @@ class Host:
             return False
         guarded: list[bool] = []
         for path, source in self.sources_with(last.encode()):
-            if not _imports_text(path, parent, last).search(source):
+            if not any(text.search(source) for text in _imports_text(path, parent, last)):
                 continue
             usage = self._usage(path)
             for site in usage.imports if usage is not None else ():
@@ -497,40 +495,34 @@ class Host:
         self._asked += 1
         if self._asked > _FEW:
             return self._all_definitions.get(name, ())
-        text = name.encode()
+        word = name.encode()
         return [
             (path, kind)
-            for path, source in self.sources_with(text)
-            for match in re.finditer(rb"(?<!\w)" + re.escape(text) + rb"(?!\w)", source)
-            if (kind := _defined_at(source, match.start(), match.end())) is not None
+            for path, source in self.sources_with(word)
+            for at in words.places(source, word)
+            if (kind := words.defined_at(source, at, at + len(word))) is not None
         ]
 
     @cached_property
     def _all_definitions(self) -> dict[str, list[tuple[str, str]]]:
         found: dict[str, list[tuple[str, str]]] = {}
-        pattern = re.compile(_DEFINITION % (rb"\w+", rb"\w+"))
         for path, source in self.sources():
-            for match in pattern.finditer(source):
-                name = (match[2] or match[3]).decode("utf-8", "replace")
-                found.setdefault(name, []).append((path, match[1].decode() if match[1] else "="))
+            for name, kind in words.definitions(source):
+                found.setdefault(name, []).append((path, kind))
         return found
 
 
-def _defined_at(source: bytes, start: int, end: int) -> str | None:
-    """What the name at that place is defined as: "class", "def", "async def", "=", or None where it is only named."""
-    before = source[source.rfind(b"\n", max(0, start - 100), start) + 1 : start]
-    word = before.strip()
-    if word in {b"class", b"def", b"async def"} and len(before) - len(word) <= 9:
-        return word.decode()
-    return "=" if not before and re.compile(rb"[ \t]*(?::[^=\n]{0,300})?=(?!=)").match(source, end) else None
+def _imports_text(path: str, parent: str, last: str) -> Sequence[re.Pattern[bytes]]:
+    """What an import of `parent.last` may look like in a file of the host: absolute, or relative from where it lies.
 
-
-def _imports_text(path: str, parent: str, last: str) -> re.Pattern[bytes]:
-    """What an import of `parent.last` may look like in a file of the host: absolute, or relative from where it lies."""
+    Each begins with a literal, which is searched for fast.
+    """
     package = path.rpartition("/")[0].replace("/", ".")
+    whole = rf"{re.escape(parent)}\.[ \t]*{last}\b"
     places = [re.escape(parent) + r"[ \t]*"]
     if f"{package}.".startswith(f"{parent}."):
         places.append(r"\." * (package.count(".") - parent.count(".") + 1))
     where = "|".join(places)
     names = rf"(?:{where})[ \t]*import[ \t]*(?:\([^)]{{0,3000}}|[^\n(]{{0,300}})\b{last}\b"
-    return re.compile(rf"(?:from|import)[ \t]+(?:(?:{re.escape(parent)}\.|{where})[ \t]*{last}\b|{names})".encode())
+    patterns = (rf"from[ \t]+(?:{whole}|(?:{where})[ \t]*{last}\b|{names})", rf"import[ \t]+{whole}")
+    return [re.compile(pattern.encode()) for pattern in patterns]

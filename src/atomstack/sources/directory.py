@@ -169,8 +169,13 @@ def _read_regular(path: str, real: str) -> bytes:
         if status.st_size > FILE_LIMIT:
             raise UnreadableError(path, too_large(status.st_size))
         # Should it become a FIFO or a link just now, it is still not waited for and not followed.
-        with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            content = file.read(FILE_LIMIT + 1)
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            content = os.read(descriptor, status.st_size + 1)
+            while len(content) != status.st_size and (more := os.read(descriptor, FILE_LIMIT + 1 - len(content))):
+                content += more
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError) as error:
         raise UnreadableError(path, getattr(error, "strerror", None) or str(error)) from None
     if len(content) > FILE_LIMIT:
