@@ -82,16 +82,22 @@ def _add_compat_check(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         default=[],
         help="a table of where CONSUMER looks for symbols of HOST, beside those that it holds",
     )
+    command.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="check anew, and do not keep the result for the next time that all of it is the same",
+    )
     command.set_defaults(run=_compat_check)
 
 
 def _compat_check(args: argparse.Namespace) -> int:
-    from atomstack.compat_check import check, open_pair
+    from atomstack.compat_check import check, open_pair, results_folder
 
     files: dict[str, Path] = {form: file for form in FORMATS if (file := getattr(args, form)) is not None}
     for form, file in files.items():
         _forget(form, file)
-    result = check(*open_pair(args.consumer, args.against, args.package), args.relocations)
+    folder = None if args.no_cache else results_folder()
+    result = check(*open_pair(args.consumer, args.against, args.package), args.relocations, folder=folder)
     fail_on = Severity(args.fail_on) if args.fail_on else result.fail_on or Severity.ERROR
     for form, file in files.items():
         _write(form, file, render(form, result, fail_on))

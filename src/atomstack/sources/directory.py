@@ -49,13 +49,14 @@ def _placed(tree: PackageTree, root: Path, top: Path) -> PackageTree:
 
 
 class DirectoryFiles:
-    """Files below `root`. Links out of `boundary` are not followed; only regular files are opened."""
+    """Files below `root`. Links out of `boundary` are not followed; only regular files are opened, and each once."""
 
     def __init__(self, root: Path, boundary: Path) -> None:
         self._root = str(root)
         self._boundary = os.path.realpath(boundary)
         self._real: dict[str, str] = {}
         self._refused: dict[str, str] = {}
+        self._contents: dict[str, bytes] = {}
 
     def top(self, folder: str) -> tuple[set[str], set[str]]:
         """See Files."""
@@ -150,7 +151,10 @@ class DirectoryFiles:
             real = os.path.realpath(os.path.join(self._root, path))
             if not _within(real, os.path.realpath(self._root)):
                 raise UnreadableError(path, "a link that leaves the folder; not followed")
-        return _read_regular(path, real)
+        content = self._contents.get(path)
+        if content is None:
+            content = self._contents[path] = _read_regular(path, real)
+        return content
 
     def _inside(self, real: str) -> bool:
         return _within(real, self._boundary)

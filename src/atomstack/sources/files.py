@@ -5,6 +5,7 @@ import posixpath
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from packaging.utils import canonicalize_name
@@ -134,7 +135,7 @@ class ListedFiles:
         return self._names[bisect_left(self._names, folder) : bisect_left(self._names, end)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PackageTree:
     """One package of a set of files: the SourceTree of every kind.
 
@@ -204,13 +205,17 @@ class PackageTree:
 
     def content_hash(self) -> str:
         """See SourceTree. The same files give the same hash whatever kind of source they came from."""
+        return self._content_hash
+
+    @cached_property
+    def _content_hash(self) -> str:
         total = hashlib.sha256()
         for path in self.listed:
             if not path.endswith(".py"):
                 continue
             try:
                 digest = hashlib.sha256(self.read(path)).hexdigest()
-            except UnreadableError:
-                digest = "unreadable"
+            except UnreadableError as error:
+                digest = f"unreadable: {error.reason}"
             total.update(f"{digest} {path}\n".encode())
         return f"sha256:{total.hexdigest()}"
