@@ -11,6 +11,7 @@ import argparse
 import ast
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from pathlib import Path
 
 PEERS = ("pyright[nodejs]==1.1.414", "ty==1.0.0", "griffe==2.4.1")
 ROUNDS = 3
+DIAGNOSTIC = re.compile(r"^::|:\d+:\d+(?::| -) ")
 
 
 def measured(command: list[str], environment: dict[str, str], place: Path) -> tuple[float, float, float, str]:
@@ -105,7 +107,7 @@ def main() -> None:
         for name, command in commands.items():
             rounds = [measured(command, environment, consumer) for _ in range(ROUNDS if "compat" in name else 1)]
             wall, cpu, peak, text = min(rounds)
-            lines = sum(": " in line or line.startswith("::") for line in text.splitlines())
+            lines = sum(map(bool, map(DIAGNOSTIC.search, text.splitlines())))
             print(f"| {name} | {wall:.2f} | {cpu:.2f} | {peak:.0f} | {lines:,} | {wall / parse:.1f} |", flush=True)
 
 

@@ -330,3 +330,10 @@ def test_a_folder_of_stubs_is_no_package(tmp_path: Path) -> None:
     host = {"_C.abi3.so": b"", "_C/__init__.pyi": "", "_C/_dynamo/__init__.pyi": "", "only/stub.pyi": ""}
     found = result(tmp_path, "from host._C._dynamo import guards\nimport host.only.stub\n", host)
     assert said(found) == ["error unresolved-import host.only.stub"]
+
+
+def test_a_walrus_in_a_lambda_binds_nothing_in_the_module(tmp_path: Path) -> None:
+    """vLLM 0.32.0, vllm/envs.py: `lambda: val if (val := float(…)) > 0 else 10`; importing it leaves no `val`."""
+    host = {"m.py": "f = lambda a=(default := 1): (val := 2)\nkept = [(last := 1) for _ in (1,)]\n"}
+    found = result(tmp_path, "from host.m import default, last, val\n", host)
+    assert said(found) == ["error unresolved-import host.m:val"]

@@ -133,10 +133,12 @@ def target_names(target: ast.expr) -> Iterator[str]:
 
 def walrus_names(node: ast.stmt) -> Iterator[str]:
     """The names that `:=` binds in the expressions of one statement, those of inner functions aside."""
-    for expression in own_expressions(node):
-        for part in ast.walk(expression):
-            if isinstance(part, ast.NamedExpr):
-                yield part.target.id
+    pending: list[ast.AST] = list(own_expressions(node))
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ast.NamedExpr):
+            yield part.target.id
+        pending.extend(ast.iter_child_nodes(part.args if isinstance(part, ast.Lambda) else part))
 
 
 def own_expressions(node: ast.stmt) -> Iterator[ast.expr]:
